@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * shverbs: the user space ABI of shared RDMA objects.
+ *
+ * Everything here goes through the RDMA_VERBS_IOCTL of rdma_user_ioctl_cmds.h,
+ * on a file descriptor of /dev/infiniband/uverbsN that has a context, in the
+ * same TLV format as the methods of ib_user_ioctl_cmds.h.  Object and method
+ * ids lie in a name space of their own, so that stock ib_uverbs answers
+ * EPROTONOSUPPORT to all of them; that is how a program learns that it runs on
+ * ib_uverbs.
+ *
+ * "Const" attributes are 8 bytes, inline, as UVERBS_ATTR_CONST_IN; "flags" are 4
+ * or 8 bytes, inline, and an unknown bit gives EINVAL.
+ */
+#ifndef _UAPI_RDMA_SHVERBS_H
+#define _UAPI_RDMA_SHVERBS_H
+
+#include <linux/types.h>
+
+#define SHVERBS_ABI_VERSION	1
+
+/* The name space of object and method ids. */
+#define SHVERBS_ID_NS		0xE000
+
+/* Where the object file system is mounted, and its type. */
+#define SHVERBS_FS_TYPE		"shverbs"
+#define SHVERBS_FS_MOUNT_POINT	"/sys/fs/shverbs"
+#define SHVERBS_FS_MAGIC	0x73687662	/* "shvb" */
+
+enum shverbs_objects {
+	SHVERBS_OBJECT_SHARE = SHVERBS_ID_NS,
+};
+
+enum shverbs_methods_share {
+	SHVERBS_METHOD_INFO = SHVERBS_ID_NS,
+	SHVERBS_METHOD_EXPORT,
+	SHVERBS_METHOD_IMPORT,
+	SHVERBS_METHOD_PUBLISH,
+	SHVERBS_METHOD_RELEASE,
+};
+
+/*
+ * What the owner of a handle, an object fd or a name may do with the object.
+ * No import gives more than its object fd has, and no export or name more than
+ * the handle or fd that it is made from.
+ */
+enum shverbs_rights {
+	SHVERBS_RIGHT_USE	= 1 << 0, /* refer to it from one's own objects, get its keys */
+	SHVERBS_RIGHT_MODIFY	= 1 << 1, /* modify, resize, rereg, attach */
+	SHVERBS_RIGHT_SHARE	= 1 << 2, /* export and publish it on */
+	SHVERBS_RIGHT_REVOKE	= 1 << 3, /* destroy it under its other owners */
+};
+
+enum shverbs_backend {
+	SHVERBS_BACKEND_GENERIC,
+	SHVERBS_BACKEND_RXE,
+	SHVERBS_BACKEND_MTHCA,
+	SHVERBS_BACKEND_MLX5,
+};
+
+/*
+ * INFO: what this kernel can do with this device.  All attributes are optional.
+ */
+enum shverbs_attrs_info {
+	SHVERBS_ATTR_INFO_VERSION,	/* out, u32: SHVERBS_ABI_VERSION */
+	SHVERBS_ATTR_INFO_BACKEND,	/* out, u32: enum shverbs_backend */
+	/*
+	 * out, u64: bit n is set where objects of id n (enum
+	 * uverbs_default_objects) can be exported, published and imported
+	 */
+	SHVERBS_ATTR_INFO_SHAREABLE,
+};
+
+/*
+ * EXPORT: a handle becomes an object fd, close-on-exec, which owns the object
+ * as the handle does and can be passed with SCM_RIGHTS.
+ *
+ * ENOENT: no such handle.  EINVAL: a handle of another object type.
+ * EPERM: the handle lacks SHVERBS_RIGHT_SHARE, or one of the rights asked for.
+ * EOPNOTSUPP: this kind of object cannot be shared on this device.
+ */
+enum shverbs_attrs_export {
+	SHVERBS_ATTR_EXPORT_OBJECT_ID,	/* in, const: enum uverbs_default_objects */
+	SHVERBS_ATTR_EXPORT_HANDLE,	/* in, const: the handle */
+	SHVERBS_ATTR_EXPORT_RIGHTS,	/* in, flags, optional: default all that the handle has */
+	SHVERBS_ATTR_EXPORT_FD,		/* new fd */
+};
+
+/* What an importer must know of an object; zeroes where a kind has no such thing. */
+struct shverbs_mr_attrs {
+	__aligned_u64 iova;	/* first address, as remote peers write it */
+	__aligned_u64 length;	/* in bytes */
+	__u32 lkey;
+	__u32 rkey;
+	__u32 access;		/* enum ib_uverbs_access_flags of the registration */
+	__u32 reserved;
+};
+
+/*
+ * IMPORT: an object fd (of EXPORT, or of a name opened) becomes a handle of this
+ * file, which owns the object.  The fd may then be closed.
+ *
+ * EBADF: not an object fd.  EXDEV: the object is of another device.
+ * EIO: the object or its device is gone.
+ */
+enum shverbs_attrs_import {
+	SHVERBS_ATTR_IMPORT_FD,		 /* in, raw fd */
+	SHVERBS_ATTR_IMPORT_USER_HANDLE, /* in, u64, optional: given back in this holder's events */
+	SHVERBS_ATTR_IMPORT_HANDLE,	 /* out, u32 */
+	SHVERBS_ATTR_IMPORT_OBJECT_ID,	 /* out, u32: enum uverbs_default_objects */
+	SHVERBS_ATTR_IMPORT_RIGHTS,	 /* out, u32, optional: enum shverbs_rights */
+	SHVERBS_ATTR_IMPORT_MR,		 /* out, struct shverbs_mr_attrs, optional; ENOMSG on other kinds */
+	/*
+	 * out, optional: the very bytes that the driver answered when the object
+	 * was made, for the importer's provider library; cut to the room given
+	 */
+	SHVERBS_ATTR_IMPORT_DRIVER,
+};
+
+enum shverbs_publish_flags {
+	SHVERBS_PUBLISH_STRONG = 1 << 0, /* the name owns the object until it is unlinked */
+};
+
+/*
+ * PUBLISH: a handle or an object fd gets a name in a directory of the object
+ * file system, which gives object fds to those whom its mode lets open it: read
+ * only with SHVERBS_RIGHT_USE, read and write with SHVERBS_RIGHT_MODIFY, too.
+ * The name belongs to the caller's file system user and group, and the process
+ * umask applies.  A name that is not strong vanishes with the last other owner.
+ *
+ * EEXIST: the name is taken.  EXDEV: the directory is another device's.
+ * ENOTDIR, EINVAL: not a directory of the object file system.  EACCES: the
+ * directory may not be written.  EPERM: SHVERBS_RIGHT_SHARE is missing, or
+ * SHVERBS_PUBLISH_STRONG without CAP_IPC_LOCK.  ENAMETOOLONG, ENOENT, EINVAL: not
+ * a file name.
+ */
+enum shverbs_attrs_publish {
+	SHVERBS_ATTR_PUBLISH_OBJECT_ID,	/* in, const; with HANDLE */
+	SHVERBS_ATTR_PUBLISH_HANDLE,	/* in, const; or else FD */
+	SHVERBS_ATTR_PUBLISH_FD,	/* in, raw fd: an object fd */
+	SHVERBS_ATTR_PUBLISH_DIR_FD,	/* in, raw fd */
+	SHVERBS_ATTR_PUBLISH_NAME,	/* in, the name, without its NUL */
+	SHVERBS_ATTR_PUBLISH_MODE,	/* in, const: permission bits */
+	SHVERBS_ATTR_PUBLISH_FLAGS,	/* in, flags, optional: enum shverbs_publish_flags */
+};
+
+/*
+ * RELEASE: gives the handle up.  Unlike the DESTROY methods it never reports
+ * what the hardware says: if this was the last owner the object is destroyed, and
+ * otherwise nothing happens to it.
+ */
+enum shverbs_attrs_release {
+	SHVERBS_ATTR_RELEASE_OBJECT_ID,	/* in, const */
+	SHVERBS_ATTR_RELEASE_HANDLE,	/* in, const */
+};
+
+#endif
