@@ -22,6 +22,7 @@
 #define UV_DRIVER RDMA_DRIVER_RXE
 
 /* Debian's user space headers are older than the kernel. */
+#define UV_GET_CONTEXT_FD_ARR 2
 #define UV_METHOD_REG_MR 5
 enum {
 	UV_REG_MR_HANDLE,
