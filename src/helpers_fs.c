@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What Rust cannot call of the VFS: static inlines and macros. Nothing here
+ * decides anything.
+ */
+#include <linux/fs.h>
+#include <linux/fs_struct.h>
+#include <linux/fsnotify.h>
+#include <net/net_namespace.h>
+#include "helpers_fs.h"
+
+struct dentry *shverbs_dget(struct dentry *dentry)
+{
+	return dget(dentry);
+}
+
+void shverbs_inode_lock_parent(struct inode *dir)
+{
+	inode_lock_nested(dir, I_MUTEX_PARENT);
+}
+
+void shverbs_inode_lock(struct inode *inode)
+{
+	inode_lock(inode);
+}
+
+void shverbs_inode_unlock(struct inode *inode)
+{
+	inode_unlock(inode);
+}
+
+void shverbs_touch_dir(struct inode *dir)
+{
+	inode_set_mtime_to_ts(dir, inode_set_ctime_current(dir));
+}
+
+void shverbs_touch_ctime(struct inode *inode)
+{
+	inode_set_ctime_current(inode);
+}
+
+void shverbs_fsnotify_mkdir(struct inode *dir, struct dentry *dentry)
+{
+	fsnotify_mkdir(dir, dentry);
+}
+
+void shverbs_fsnotify_delete(struct inode *dir, struct inode *inode, struct dentry *dentry)
+{
+	fsnotify_delete(dir, inode, dentry);
+}
+
+umode_t shverbs_current_umask(void)
+{
+	return current_umask();
+}
+
+struct net *shverbs_get_net(struct net *net)
+{
+	return get_net(net);
+}
+
+void shverbs_put_net(struct net *net)
+{
+	put_net(net);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Out-of-line copies, for Rust, of the file systems' static inlines. */
+#ifndef SHVERBS_HELPERS_FS_H
+#define SHVERBS_HELPERS_FS_H
+
+#include <linux/fs.h>
+
+struct net;
+
+struct dentry *shverbs_dget(struct dentry *dentry);
+void shverbs_inode_lock_parent(struct inode *dir);
+void shverbs_inode_lock(struct inode *inode);
+void shverbs_inode_unlock(struct inode *inode);
+void shverbs_touch_dir(struct inode *dir);
+void shverbs_touch_ctime(struct inode *inode);
+void shverbs_fsnotify_mkdir(struct inode *dir, struct dentry *dentry);
+void shverbs_fsnotify_delete(struct inode *dir, struct inode *inode, struct dentry *dentry);
+umode_t shverbs_current_umask(void);
+
+struct net *shverbs_get_net(struct net *net);
+void shverbs_put_net(struct net *net);
+
+#endif

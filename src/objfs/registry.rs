@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which devices there are, and which instances are mounted.
+
+use super::{
+    graves::Graves,
+    tree::{
+        Dir,
+        ObjFs, //
+    },
+};
+use crate::{
+    object::Device,
+    sys::{
+        fs::{
+            Access,
+            Dentry, //
+        },
+        net::Namespace, //
+    },
+};
+use core::ptr;
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        Arc,
+        Mutex, //
+    },
+};
+
+#[pin_data]
+pub(super) struct Registry {
+    #[pin]
+    state: Mutex<State>,
+}
+
+/// Each mount has a directory for each device that its namespace may see.
+struct State {
+    devices: KVec<ARef<Device>>,
+    mounts: KVec<Mount>,
+}
+
+/// A mounted instance.
+struct Mount {
+    graves: Arc<Graves>,
+    namespace: ARef<Namespace>,
+    access: Access,
+    root: ARef<Dentry<ObjFs>>,
+    rooms: KVec<Room>,
+}
+
+/// The directory of a device.
+struct Room {
+    device: ARef<Device>,
+    entry: ARef<Dentry<ObjFs>>,
+}
+
+impl Mount {
+    fn add(&mut self, device: &Device) -> Result {
+        if !device.accessible_from(&self.namespace) {
+            return Ok(());
+        }
+        self.rooms.reserve(1, GFP_KERNEL)?;
+        let dir = Dir::new(&self.graves, Some(device));
+        let room = Room {
+            device: device.into(),
+            entry: self.root.make_dir(device.name(), self.access, dir)?,
+        };
+        self.rooms.push_within_capacity(room).map_err(|_| ENOMEM)
+    }
+
+    fn remove(&mut self, device: &Device) {
+        self.rooms.retain(|room| {
+            let other = !ptr::eq(&*room.device, device);
+            if !other {
+                room.entry.remove_tree();
+            }
+            other
+        });
+    }
+}
+
+impl State {
+    fn forget(&mut self, device: &Device) {
+        self.devices.retain(|other| !ptr::eq(&**other, device));
+        for mount in &mut self.mounts {
+            mount.remove(device);
+        }
+    }
+}
+
+impl Registry {
+    pub(super) fn new() -> Result<Arc<Self>> {
+        let state = State {
+            devices: KVec::new(),
+            mounts: KVec::new(),
+        };
+        Arc::pin_init(
+            pin_init!(Self {
+                state <- new_mutex!(state),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Makes the directories of `device`: in all mounts or, if it fails, in none.
+    pub(super) fn add(&self, device: &Device) -> Result {
+        let mut state = self.state.lock();
+        state.devices.push(device.into(), GFP_KERNEL)?;
+        let result = state.mounts.iter_mut().try_for_each(|mount| mount.add(device));
+        if result.is_err() {
+            state.forget(device);
+        }
+        result
+    }
+
+    /// Removes the directories of `device`.
+    pub(super) fn remove(&self, device: &Device) {
+        self.state.lock().forget(device);
+    }
+
+    /// Makes the directories of all devices in a new instance.
+    pub(super) fn mount(
+        &self,
+        graves: &Arc<Graves>,
+        namespace: &Namespace,
+        access: Access,
+        root: &Dentry<ObjFs>,
+    ) -> Result {
+        let mut mount = Mount {
+            graves: graves.clone(),
+            namespace: namespace.into(),
+            access,
+            root: root.into(),
+            rooms: KVec::new(),
+        };
+        let mut state = self.state.lock();
+        state.devices.iter().try_for_each(|device| mount.add(device))?;
+        state.mounts.push(mount, GFP_KERNEL)?;
+        Ok(())
+    }
+
+    /// Keeps nothing more of the instance with these `graves`.
+    pub(super) fn unmount(&self, graves: &Arc<Graves>) {
+        self.state.lock().mounts.retain(|mount| !Arc::ptr_eq(&mount.graves, graves));
+    }
+
+    /// Gives the directories of the instance with these `graves` another owner and mode.
+    pub(super) fn reconfigure(&self, graves: &Arc<Graves>, access: Access) {
+        let mut state = self.state.lock();
+        for mount in &mut state.mounts {
+            if Arc::ptr_eq(&mount.graves, graves) {
+                mount.access = access;
+                for room in &mount.rooms {
+                    room.entry.set_access(access);
+                }
+            }
+        }
+    }
+
+    /// How the directories of the instance with these `graves` are owned.
+    pub(super) fn access(&self, graves: &Arc<Graves>) -> Option<Access> {
+        let state = self.state.lock();
+        let mount = state.mounts.iter().find(|mount| Arc::ptr_eq(&mount.graves, graves))?;
+        Some(mount.access)
+    }
+}
