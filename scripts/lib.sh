@@ -37,7 +37,11 @@ step() {
 		done
 	) &
 	ticker=$!
-	"$@" >"$log" 2>&1 || rc=$?
+	# Not `COMMAND || rc=$?`: in a function, that would turn off set -e.
+	set +e
+	(set -e; "$@") >"$log" 2>&1
+	rc=$?
+	set -e
 	kill "$ticker" 2>/dev/null || true
 	wait "$ticker" 2>/dev/null || true
 	if [ "$rc" -ne 0 ]; then
@@ -61,7 +65,7 @@ key() {
 # is complete.  One run makes it, under a lock, and others wait for that one;
 # what an interrupted run left is thrown away by the next.
 make_once() {
-	local name=$1 dest=$CACHE/$1 tmp=$CACHE/tmp/$1 lock
+	local name=$1 dest=$CACHE/$1 tmp=$CACHE/tmp/$1 lock rc
 	shift
 	if [ ! -e "$dest" ]; then
 		mkdir -p "$CACHE/tmp" "$CACHE/log"
@@ -73,7 +77,11 @@ make_once() {
 		if [ ! -e "$dest" ]; then
 			rm -rf --one-file-system "$tmp"
 			# The lock must not live on in what COMMAND leaves running.
-			("$@" "$tmp") {lock}>&- >&2
+			set +e
+			(set -e; exec {lock}>&-; "$@" "$tmp") >&2
+			rc=$?
+			set -e
+			[ "$rc" -eq 0 ] || die "could not make $name"
 			mv -T "$tmp" "$dest"
 		fi
 		exec {lock}>&-
