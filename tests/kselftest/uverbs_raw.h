@@ -38,8 +38,8 @@ enum {
 	UV_REG_MR_RESP_RKEY,
 };
 
-/* No page is ever mapped here: one below the end of what user space has. */
-#define UV_BAD_PTR ((void *)0x7ffffffff000UL)
+/* Addresses that user space may have, but has not: below mmap_min_addr. */
+#define UV_BAD_PTR ((void *)0x1000UL)
 
 static inline __u64 uv_u64(const void *ptr)
 {
