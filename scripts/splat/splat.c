@@ -51,8 +51,8 @@ static int __init splat_init(void)
 
 		/* Many, since a stale copy of a pointer may hide one. */
 		for (i = 0; i < 100; i++)
-			forgotten = kmalloc(64, GFP_KERNEL);
-		forgotten = NULL;
+			WRITE_ONCE(forgotten, kmalloc(64, GFP_KERNEL));
+		WRITE_ONCE(forgotten, NULL);
 	} else if (strcmp(how, "none")) {
 		return -EINVAL;
 	}
