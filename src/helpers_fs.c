@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
 #include <linux/fsnotify.h>
+#include <linux/security.h>
 #include <net/net_namespace.h>
 #include "helpers_fs.h"
 
@@ -52,6 +53,17 @@ void shverbs_fsnotify_delete(struct inode *dir, struct inode *inode, struct dent
 umode_t shverbs_current_umask(void)
 {
 	return current_umask();
+}
+
+int shverbs_security_mknod(const struct path *dir, struct dentry *dentry, umode_t mode)
+{
+	return security_path_mknod(dir, dentry, mode, 0);
+}
+
+/* Without a callback for extended attributes the label stays in memory. */
+int shverbs_security_label(struct inode *inode, struct inode *dir, const struct qstr *name)
+{
+	return security_inode_init_security(inode, dir, name, NULL, NULL);
 }
 
 struct net *shverbs_get_net(struct net *net)

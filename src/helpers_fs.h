@@ -16,6 +16,8 @@ void shverbs_touch_ctime(struct inode *inode);
 void shverbs_fsnotify_mkdir(struct inode *dir, struct dentry *dentry);
 void shverbs_fsnotify_delete(struct inode *dir, struct inode *inode, struct dentry *dentry);
 umode_t shverbs_current_umask(void);
+int shverbs_security_mknod(const struct path *dir, struct dentry *dentry, umode_t mode);
+int shverbs_security_label(struct inode *inode, struct inode *dir, const struct qstr *name);
 
 struct net *shverbs_get_net(struct net *net);
 void shverbs_put_net(struct net *net);

@@ -14,8 +14,9 @@
 //! 1. `s_umount`, which the VFS holds while it mounts, remounts and unmounts;
 //! 2. `Registry::state`: which devices and which mounts there are;
 //! 3. `i_rwsem` of directories, parents before children, then of what is in them;
-//! 4. `Graves::state`: which names are to be unlinked. `namespace_sem` is taken under it where
-//!    something was mounted on a dead name.
+//! 4. `Graves::state`: which names are to be unlinked;
+//! 5. `namespace_sem`, which the VFS takes where something was mounted on a name that goes, and
+//!    holds while it shows mount options.
 //!
 //! No [`AnyOwner`] is dropped under any of them: a strong name's is [`Deferred`].
 
@@ -92,19 +93,16 @@ pub(crate) fn device_removed(device: &Device) {
 /// Gives the object of `owner` the name `name` in the directory `dir`, as `SHVERBS_METHOD_PUBLISH`
 /// says, whose errors these are. The caller has seen to rights and to what a `strong` name needs,
 /// and holds no lock that the destruction of an object takes.
-pub(crate) fn publish(
-    dir: &File,
-    name: &[u8],
-    mode: u16,
-    owner: AnyOwner,
-    strong: bool,
-) -> Result {
+pub(crate) fn publish(dir: &File, name: &[u8], mode: u16, owner: AnyOwner, strong: bool) -> Result {
     let dir = fs::Directory::<ObjFs>::new(dir)?;
     if mode & !NAME_MODE != 0 {
         return Err(EINVAL);
     }
     let place = dir.data()?;
-    if !place.device().is_some_and(|device| ptr::eq(device, owner.device())) {
+    if !place
+        .device()
+        .is_some_and(|device| ptr::eq(device, owner.device()))
+    {
         return Err(EXDEV);
     }
     let held = if strong {
@@ -114,5 +112,7 @@ pub(crate) fn publish(
     };
     let tombstone = Tombstone::new(place.graves())?;
     tombstone.carve(dir.create(name, mode, owner.size(), held)?);
-    owner.on_death(tombstone.clone()).inspect_err(|_| tombstone.gone())
+    owner
+        .on_death(tombstone.clone())
+        .inspect_err(|_| tombstone.gone())
 }

@@ -15,9 +15,7 @@ use crate::{
 };
 use core::mem;
 use kernel::{
-    impl_has_work,
-    new_mutex,
-    new_work,
+    impl_has_work, new_mutex, new_work,
     prelude::*,
     sync::{
         aref::ARef,
@@ -87,7 +85,10 @@ impl Graves {
     pub(super) fn close(&self) {
         let (root, dead) = {
             let mut state = self.state.lock();
-            (state.root.take(), mem::replace(&mut state.dead, Pile::new()))
+            (
+                state.root.take(),
+                mem::replace(&mut state.dead, Pile::new()),
+            )
         };
         drop((root, dead));
         // Without a root nothing is queued any more.
@@ -125,7 +126,7 @@ impl Tombstone {
             graves: graves.clone(),
             ino: Atomic::new(0),
         };
-        Ok(Arc::new(this, GFP_KERNEL)?)
+        Ok(Arc::new(this, GFP_KERNEL_ACCOUNT)?)
     }
 
     /// The name's inode number, known once it exists.

@@ -13,8 +13,8 @@ use crate::{
     object::Device,
     sys::{
         fs::{
-            Access,
             Dentry, //
+            Ownership,
         },
         net::Namespace, //
     },
@@ -46,7 +46,7 @@ struct State {
 struct Mount {
     graves: Arc<Graves>,
     namespace: ARef<Namespace>,
-    access: Access,
+    ownership: Ownership,
     root: ARef<Dentry<ObjFs>>,
     rooms: KVec<Room>,
 }
@@ -63,10 +63,10 @@ impl Mount {
             return Ok(());
         }
         self.rooms.reserve(1, GFP_KERNEL)?;
-        let dir = Dir::new(&self.graves, Some(device));
+        let dir = Dir::new(&self.graves, device);
         let room = Room {
             device: device.into(),
-            entry: self.root.make_dir(device.name(), self.access, dir)?,
+            entry: self.root.make_dir(device.name(), self.ownership, dir)?,
         };
         self.rooms.push_within_capacity(room).map_err(|_| ENOMEM)
     }
@@ -109,7 +109,10 @@ impl Registry {
     pub(super) fn add(&self, device: &Device) -> Result {
         let mut state = self.state.lock();
         state.devices.push(device.into(), GFP_KERNEL)?;
-        let result = state.mounts.iter_mut().try_for_each(|mount| mount.add(device));
+        let result = state
+            .mounts
+            .iter_mut()
+            .try_for_each(|mount| mount.add(device));
         if result.is_err() {
             state.forget(device);
         }
@@ -126,44 +129,43 @@ impl Registry {
         &self,
         graves: &Arc<Graves>,
         namespace: &Namespace,
-        access: Access,
+        ownership: Ownership,
         root: &Dentry<ObjFs>,
     ) -> Result {
         let mut mount = Mount {
             graves: graves.clone(),
             namespace: namespace.into(),
-            access,
+            ownership,
             root: root.into(),
             rooms: KVec::new(),
         };
         let mut state = self.state.lock();
-        state.devices.iter().try_for_each(|device| mount.add(device))?;
+        state
+            .devices
+            .iter()
+            .try_for_each(|device| mount.add(device))?;
         state.mounts.push(mount, GFP_KERNEL)?;
         Ok(())
     }
 
     /// Keeps nothing more of the instance with these `graves`.
     pub(super) fn unmount(&self, graves: &Arc<Graves>) {
-        self.state.lock().mounts.retain(|mount| !Arc::ptr_eq(&mount.graves, graves));
+        self.state
+            .lock()
+            .mounts
+            .retain(|mount| !Arc::ptr_eq(&mount.graves, graves));
     }
 
     /// Gives the directories of the instance with these `graves` another owner and mode.
-    pub(super) fn reconfigure(&self, graves: &Arc<Graves>, access: Access) {
+    pub(super) fn reconfigure(&self, graves: &Arc<Graves>, ownership: Ownership) {
         let mut state = self.state.lock();
         for mount in &mut state.mounts {
             if Arc::ptr_eq(&mount.graves, graves) {
-                mount.access = access;
+                mount.ownership = ownership;
                 for room in &mount.rooms {
-                    room.entry.set_access(access);
+                    room.entry.set_ownership(ownership);
                 }
             }
         }
-    }
-
-    /// How the directories of the instance with these `graves` are owned.
-    pub(super) fn access(&self, graves: &Arc<Graves>) -> Option<Access> {
-        let state = self.state.lock();
-        let mount = state.mounts.iter().find(|mount| Arc::ptr_eq(&mount.graves, graves))?;
-        Some(mount.access)
     }
 }

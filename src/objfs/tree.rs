@@ -14,10 +14,11 @@ use crate::{
     },
     sys::{
         fs::{
-            Access,
             Dentry,
             FileOperations,
-            FileSystem, //
+            FileSystem,
+            Ownership,
+            SharedOwnership, //
         },
         net::Namespace, //
     },
@@ -34,23 +35,35 @@ use kernel::{
 /// The object file system.
 pub(super) struct ObjFs;
 
-/// A directory: of the device, or the root.
+/// A directory.
 pub(super) struct Dir {
     graves: Arc<Graves>,
-    device: Option<ARef<Device>>,
+    place: Place,
+}
+
+/// Where a directory is.
+enum Place {
+    /// It is the root. The directories of devices are owned like this.
+    Root(SharedOwnership),
+    /// It is this device's, or below.
+    Device(ARef<Device>),
 }
 
 impl Dir {
-    pub(super) fn new(graves: &Arc<Graves>, device: Option<&Device>) -> Self {
+    /// The directory of `device`, or one below.
+    pub(super) fn new(graves: &Arc<Graves>, device: &Device) -> Self {
         Self {
             graves: graves.clone(),
-            device: device.map(Into::into),
+            place: Place::Device(device.into()),
         }
     }
 
     /// The device whose objects can have names here; the root has none.
     pub(super) fn device(&self) -> Option<&Device> {
-        self.device.as_deref()
+        match &self.place {
+            Place::Root(_) => None,
+            Place::Device(device) => Some(device),
+        }
     }
 
     /// Where names from here go.
@@ -64,7 +77,7 @@ impl FileSystem for ObjFs {
     /// `SHVERBS_FS_MAGIC`.
     const MAGIC: usize = 0x7368_7662;
     /// As of `/tmp` and `/dev/shm`.
-    const DEFAULT_ACCESS: Access = Access::new(0o1777);
+    const DEFAULT_OWNERSHIP: Ownership = Ownership::new(0o1777);
 
     type Dir = Dir;
     type File = Name;
@@ -73,18 +86,18 @@ impl FileSystem for ObjFs {
         ObjectFd::fops()
     }
 
-    fn new_root() -> Result<Dir> {
+    fn new_root(ownership: Ownership) -> Result<Dir> {
         Ok(Dir {
             graves: Graves::new()?,
-            device: None,
+            place: Place::Root(SharedOwnership::new(ownership)),
         })
     }
 
-    fn mounted(root: &Dentry<Self>, namespace: &Namespace, access: Access) -> Result {
+    fn mounted(root: &Dentry<Self>, namespace: &Namespace) -> Result {
         let dir = root.dir().ok_or(ENOTDIR)?;
         dir.graves.open(root);
         let registry = REGISTRY.get().ok_or(ENODEV)?;
-        registry.mount(&dir.graves, namespace, access, root)
+        registry.mount(&dir.graves, namespace, Self::ownership(dir), root)
     }
 
     fn unmount(root: &Dir) {
@@ -94,23 +107,26 @@ impl FileSystem for ObjFs {
         root.graves.close();
     }
 
-    fn access(root: &Dir) -> Access {
-        REGISTRY
-            .get()
-            .and_then(|registry| registry.access(&root.graves))
-            .unwrap_or(Self::DEFAULT_ACCESS)
+    fn ownership(root: &Dir) -> Ownership {
+        match &root.place {
+            Place::Root(ownership) => ownership.load(),
+            Place::Device(_) => Self::DEFAULT_OWNERSHIP,
+        }
     }
 
-    fn reconfigure(root: &Dir, access: Access) {
+    fn reconfigure(root: &Dir, ownership: Ownership) {
+        if let Place::Root(shared) = &root.place {
+            shared.store(ownership);
+        }
         if let Some(registry) = REGISTRY.get() {
-            registry.reconfigure(&root.graves, access);
+            registry.reconfigure(&root.graves, ownership);
         }
     }
 
     /// `EPERM` in the root, whose directories are the devices'.
     fn mkdir(parent: &Dir) -> Result<Dir> {
         let device = parent.device().ok_or(EPERM)?;
-        Ok(Dir::new(&parent.graves, Some(device)))
+        Ok(Dir::new(&parent.graves, device))
     }
 
     fn may_rmdir(parent: &Dir) -> Result {

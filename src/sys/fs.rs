@@ -18,7 +18,10 @@ mod publish;
 
 pub(crate) use self::{
     dentry::Dentry,
-    mount::Access,
+    mount::{
+        Ownership,
+        SharedOwnership, //
+    },
     pile::Pile,
     publish::Directory, //
 };
@@ -44,7 +47,8 @@ pub(crate) type FileOperations = bindings::file_operations;
 /// A file system. Its instances are one for each network namespace that mounts it.
 ///
 /// [`Self::Dir`] and [`Self::File`] are dropped in whatever context an inode is evicted in, with
-/// locks of the VFS held, `s_umount` and the `i_rwsem` of directories among them.
+/// locks of the VFS held, `s_umount` and the `i_rwsem` of directories among them. Nor may that call
+/// back into this file system, as an eviction can be waited for ([`Dentry::find`]).
 ///
 /// Whoever keeps a counted [`Dentry`] beyond a callback gives it back before
 /// [`Self::unmount`] returns: the superblock goes right after.
@@ -54,7 +58,7 @@ pub(crate) trait FileSystem: Sized + Send + Sync + 'static {
     /// `f_type` of `statfs(2)`; no other file system of this module has it.
     const MAGIC: usize;
     /// What is mounted without options.
-    const DEFAULT_ACCESS: Access;
+    const DEFAULT_OWNERSHIP: Ownership;
     /// What a directory's inode owns.
     type Dir: Send + Sync + 'static;
     /// What a regular file's inode owns.
@@ -64,20 +68,21 @@ pub(crate) trait FileSystem: Sized + Send + Sync + 'static {
     fn file_operations() -> &'static FileOperations;
 
     /// What the root directory of a new instance owns.
-    fn new_root() -> Result<Self::Dir>;
+    fn new_root(ownership: Ownership) -> Result<Self::Dir>;
 
     /// The new instance, for those in `namespace`, has its root. If this fails, [`Self::unmount`]
     /// is called all the same.
-    fn mounted(root: &Dentry<Self>, namespace: &Namespace, access: Access) -> Result;
+    fn mounted(root: &Dentry<Self>, namespace: &Namespace) -> Result;
 
     /// The last mount of the instance has gone, and `s_umount` is held.
     fn unmount(root: &Self::Dir);
 
-    /// The mount options, for `/proc/mounts`.
-    fn access(root: &Self::Dir) -> Access;
+    /// The mount options, for `/proc/mounts`. `namespace_sem` is held, which comes after all
+    /// sleeping locks of a file system.
+    fn ownership(root: &Self::Dir) -> Ownership;
 
     /// Remounted with other options.
-    fn reconfigure(root: &Self::Dir, access: Access);
+    fn reconfigure(root: &Self::Dir, ownership: Ownership);
 
     /// What a directory owns that a user makes in `parent`. `parent` is locked.
     fn mkdir(parent: &Self::Dir) -> Result<Self::Dir>;
@@ -146,9 +151,7 @@ impl<F: FileSystem> Registration<F> {
         // SAFETY: The VFS made `fs_kobj` at boot; it is never written again.
         let parent = unsafe { bindings::fs_kobj };
         // SAFETY: `parent` is a kobject, and the name NUL-terminated.
-        to_result(unsafe {
-            bindings::sysfs_create_mount_point(parent, F::NAME.as_char_ptr())
-        })?;
+        to_result(unsafe { bindings::sysfs_create_mount_point(parent, F::NAME.as_char_ptr()) })?;
         Ok(this)
     }
 }

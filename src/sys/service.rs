@@ -49,7 +49,9 @@ impl<T: Send + Sync + 'static> Service<T> {
     pub(crate) fn install(&'static self, service: Arc<T>) -> Result<Installed<T>> {
         let new = Arc::as_ptr(&service).cast_mut();
         // INVARIANT: Of the `Installed` that is made next.
-        self.0.cmpxchg(ptr::null_mut(), new, Full).map_err(|_| EBUSY)?;
+        self.0
+            .cmpxchg(ptr::null_mut(), new, Full)
+            .map_err(|_| EBUSY)?;
         Ok(Installed {
             place: self,
             _service: service,

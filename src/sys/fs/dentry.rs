@@ -8,7 +8,7 @@ use super::{
         NewInode,
         DIRECTORY, //
     },
-    mount::Access,
+    mount::Ownership,
     FileSystem, //
 };
 use crate::bindings;
@@ -68,9 +68,8 @@ impl Creating {
     /// locked by this task.
     pub(super) unsafe fn start(dir: *mut bindings::dentry, name: &CStr) -> Result<Self> {
         // SAFETY: By this function's contract.
-        let entry = from_err_ptr(unsafe {
-            bindings::simple_start_creating(dir, name.as_char_ptr())
-        })?;
+        let entry = unsafe { bindings::simple_start_creating(dir, name.as_char_ptr()) };
+        let entry = from_err_ptr(entry)?;
         // INVARIANT: Just so.
         Ok(Self(entry))
     }
@@ -118,14 +117,14 @@ impl<F: FileSystem> Dentry<F> {
     pub(crate) fn make_dir(
         &self,
         name: &CStr,
-        access: Access,
+        ownership: Ownership,
         data: F::Dir,
     ) -> Result<ARef<Self>> {
         let data = KBox::new(data, GFP_KERNEL)?;
         let dir = self.inode().as_ptr();
         // SAFETY: The superblock and the directory are of `F`.
         let inode = unsafe { NewInode::<F>::new(self.inode().superblock(), dir, DIRECTORY) }?;
-        inode.set_access(access);
+        inode.set_ownership(ownership);
         // SAFETY: `self` has a reference; the lock is by this function's contract.
         let entry = unsafe { Creating::start(self.as_ptr(), name) }?;
         // SAFETY: `dir` is locked, and `entry` in it.
@@ -151,8 +150,8 @@ impl<F: FileSystem> Dentry<F> {
     }
 
     /// Sets owner, group and permissions.
-    pub(crate) fn set_access(&self, access: Access) {
-        self.inode().set_access(access);
+    pub(crate) fn set_ownership(&self, ownership: Ownership) {
+        self.inode().set_ownership(ownership);
     }
 
     /// The entry, anywhere in the same superblock, of the regular file with the inode number `ino`;

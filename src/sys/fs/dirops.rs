@@ -105,7 +105,7 @@ unsafe fn try_mkdir<F: FileSystem>(
 ) -> Result {
     // SAFETY: A directory of `F`, by this function's contract.
     let new = F::mkdir(unsafe { data::<F>(dir) }?)?;
-    let new = KBox::new(new, GFP_KERNEL)?;
+    let new = KBox::new(new, GFP_KERNEL_ACCOUNT)?;
     // SAFETY: By this function's contract.
     let sb = unsafe { (*dir).i_sb };
     // SAFETY: By this function's contract.

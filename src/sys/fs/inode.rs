@@ -4,17 +4,14 @@
 
 use super::{
     dirops,
-    mount::Access,
+    mount::Ownership,
     FileSystem, //
 };
 use crate::bindings;
 use core::{
     marker::PhantomData,
     mem::ManuallyDrop,
-    ptr::{
-        self,
-        NonNull, //
-    },
+    ptr::NonNull, //
 };
 use kernel::{
     error::to_result,
@@ -97,12 +94,12 @@ impl<F: FileSystem> Inode<F> {
     }
 
     /// Sets owner, group and permissions.
-    pub(super) fn set_access(&self, access: Access) {
+    pub(super) fn set_ownership(&self, ownership: Ownership) {
         let inode = self.as_ptr();
         // SAFETY: `self` is valid; nothing of this inode's is locked by a caller.
         unsafe { bindings::shverbs_inode_lock(inode) };
         // SAFETY: Locked.
-        unsafe { access.apply(inode) };
+        unsafe { ownership.apply(inode) };
         // SAFETY: Valid.
         unsafe { bindings::shverbs_touch_ctime(inode) };
         // SAFETY: Locked above.
@@ -147,9 +144,7 @@ impl<F: FileSystem> NewInode<F> {
         // SAFETY: As above.
         unsafe { bindings::simple_inode_init_ts(inode) };
         // SAFETY: There are no mounts of `F` with an id map; the rest as above.
-        unsafe {
-            bindings::inode_init_owner(&raw mut bindings::nop_mnt_idmap, inode, dir, mode)
-        };
+        unsafe { bindings::inode_init_owner(&raw mut bindings::nop_mnt_idmap, inode, dir, mode) };
         Ok(this)
     }
 
@@ -157,9 +152,9 @@ impl<F: FileSystem> NewInode<F> {
         self.0.as_ptr()
     }
 
-    pub(super) fn set_access(&self, access: Access) {
+    pub(super) fn set_ownership(&self, ownership: Ownership) {
         // SAFETY: Ours alone, by the type's invariant.
-        unsafe { access.apply(self.as_ptr()) };
+        unsafe { ownership.apply(self.as_ptr()) };
     }
 
     /// Asks the security module to label the inode for `name` in `dir`.
@@ -172,18 +167,8 @@ impl<F: FileSystem> NewInode<F> {
         dir: *mut bindings::inode,
         name: *const bindings::qstr,
     ) -> Result {
-        // SAFETY: By this function's contract and the type's invariant. Without a callback there
-        // are no extended attributes to be kept, and the label stays in memory.
-        let ret = unsafe {
-            bindings::security_inode_init_security(
-                self.as_ptr(),
-                dir,
-                name,
-                None,
-                ptr::null_mut(),
-            )
-        };
-        match to_result(ret) {
+        // SAFETY: By this function's contract and the type's invariant.
+        match to_result(unsafe { bindings::shverbs_security_label(self.as_ptr(), dir, name) }) {
             Err(EOPNOTSUPP) => Ok(()),
             result => result,
         }

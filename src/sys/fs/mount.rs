@@ -16,7 +16,13 @@ use crate::{
     bindings,
     sys::net::Namespace, //
 };
-use core::ptr::NonNull;
+use core::{
+    marker::PhantomData,
+    ptr::{
+        self,
+        NonNull, //
+    },
+};
 use kernel::{
     error::{
         from_result,
@@ -26,7 +32,13 @@ use kernel::{
     seq_file::SeqFile,
     seq_print,
     str::as_char_ptr_in_const_context,
-    sync::aref::ARef, //
+    sync::{
+        aref::ARef,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+    },
 };
 
 /// `MAX_LFS_FILESIZE` of a 64-bit kernel.
@@ -34,13 +46,13 @@ const MAX_FILE_SIZE: i64 = i64::MAX;
 
 /// The mount options `mode=`, `uid=` and `gid=`: whose directories are, and what for.
 #[derive(Clone, Copy)]
-pub(crate) struct Access {
+pub(crate) struct Ownership {
     mode: u16,
     uid: bindings::kuid_t,
     gid: bindings::kgid_t,
 }
 
-impl Access {
+impl Ownership {
     /// The superuser's, with the permissions `mode`.
     pub(crate) const fn new(mode: u16) -> Self {
         Self {
@@ -65,7 +77,7 @@ impl Access {
     }
 
     /// Takes the option with the number `option` of [`PARAMETERS`].
-    fn set(&mut self, option: c_int, value: &bindings::fs_parse_result) -> Result {
+    fn set(&mut self, option: u8, value: &bindings::fs_parse_result) -> Result {
         match option {
             MODE => {
                 // SAFETY: The specification makes this a `u32`.
@@ -102,22 +114,60 @@ impl Access {
     }
 }
 
-const MODE: c_int = 0;
-const UID: c_int = 1;
-const GID: c_int = 2;
+/// An [`Ownership`] that is read without a lock. Whoever reads while it changes may get some of the
+/// new one and some of the old.
+pub(crate) struct SharedOwnership {
+    mode: Atomic<u32>,
+    uid: Atomic<u32>,
+    gid: Atomic<u32>,
+}
+
+impl SharedOwnership {
+    pub(crate) fn new(ownership: Ownership) -> Self {
+        Self {
+            mode: Atomic::new(ownership.mode.into()),
+            uid: Atomic::new(ownership.uid.val),
+            gid: Atomic::new(ownership.gid.val),
+        }
+    }
+
+    pub(crate) fn load(&self) -> Ownership {
+        let mode = self.mode.load(Relaxed);
+        Ownership {
+            // It was a `u16` when it was stored.
+            mode: u16::try_from(mode).unwrap_or_default(),
+            uid: bindings::kuid_t {
+                val: self.uid.load(Relaxed),
+            },
+            gid: bindings::kgid_t {
+                val: self.gid.load(Relaxed),
+            },
+        }
+    }
+
+    pub(crate) fn store(&self, ownership: Ownership) {
+        self.mode.store(ownership.mode.into(), Relaxed);
+        self.uid.store(ownership.uid.val, Relaxed);
+        self.gid.store(ownership.gid.val, Relaxed);
+    }
+}
+
+const MODE: u8 = 0;
+const UID: u8 = 1;
+const GID: u8 = 2;
 
 /// A specification of the option `name` with the number `option`; `data` is the base of a number.
 const fn parameter(
     name: &'static CStr,
-    option: c_int,
+    option: u8,
     kind: bindings::fs_param_type,
     data: usize,
 ) -> bindings::fs_parameter_spec {
     bindings::fs_parameter_spec {
         name: as_char_ptr_in_const_context(name),
         type_: kind,
-        opt: option as u8,
-        data: core::ptr::without_provenance(data),
+        opt: option,
+        data: ptr::without_provenance(data),
         ..pin_init::zeroed()
     }
 }
@@ -139,7 +189,7 @@ pub(super) const fn parameters() -> *const kernel::bindings::fs_parameter_spec {
 }
 
 /// The tables of `F`.
-struct Tables<F>(core::marker::PhantomData<F>);
+struct Tables<F>(PhantomData<F>);
 
 impl<F: FileSystem> Tables<F> {
     const CONTEXT: bindings::fs_context_operations = bindings::fs_context_operations {
@@ -191,12 +241,12 @@ pub(super) unsafe extern "C" fn init_fs_context<F: FileSystem>(
         // SAFETY: The context is ours until this returns.
         let entry = unsafe { (*fc).root };
         // SAFETY: Not null when a superblock of `F` is to be reconfigured.
-        let access = unsafe { root::<F>(entry) }
+        let ownership = unsafe { root::<F>(entry) }
             .and_then(Dentry::dir)
-            .map_or(F::DEFAULT_ACCESS, F::access);
-        let access = KBox::new(access, GFP_KERNEL)?;
+            .map_or(F::DEFAULT_OWNERSHIP, F::ownership);
+        let ownership = KBox::new(ownership, GFP_KERNEL)?;
         // SAFETY: As above.
-        unsafe { (*fc).fs_private = KBox::into_raw(access).cast() };
+        unsafe { (*fc).fs_private = KBox::into_raw(ownership).cast() };
         // SAFETY: As above.
         unsafe { (*fc).ops = Tables::<F>::context() };
         // SAFETY: As above.
@@ -210,9 +260,9 @@ pub(super) unsafe extern "C" fn init_fs_context<F: FileSystem>(
 /// Only for the VFS, on a context of [`init_fs_context`] that goes.
 unsafe extern "C" fn free(fc: *mut bindings::fs_context) {
     // SAFETY: The context is ours until this returns.
-    let access = unsafe { (*fc).fs_private };
+    let ownership = unsafe { (*fc).fs_private };
     // SAFETY: From `init_fs_context`, and not used any more.
-    drop(unsafe { KBox::<Access>::from_raw(access.cast()) });
+    drop(unsafe { KBox::<Ownership>::from_raw(ownership.cast()) });
     // SAFETY: As above.
     if let Some(key) = NonNull::new(unsafe { (*fc).s_fs_info }) {
         // SAFETY: The reference of `get_tree`, which no superblock took over.
@@ -235,10 +285,11 @@ unsafe extern "C" fn parse_param(
         let option =
             unsafe { bindings::__fs_parse(log, specification().as_ptr(), param, &mut value) };
         to_result(option)?;
+        let option = u8::try_from(option)?;
         // SAFETY: As above.
-        let access = unsafe { (*fc).fs_private }.cast::<Access>();
+        let ownership = unsafe { (*fc).fs_private }.cast::<Ownership>();
         // SAFETY: From `init_fs_context`; contexts are used by one task at a time.
-        unsafe { (*access).set(option, &value) }?;
+        unsafe { (*ownership).set(option, &value) }?;
         Ok(0)
     })
 }
@@ -262,29 +313,33 @@ unsafe extern "C" fn fill_super<F: FileSystem>(
 ) -> c_int {
     from_result(|| {
         // SAFETY: The superblock is ours alone until this returns.
-        unsafe {
-            (*sb).s_magic = F::MAGIC;
-            (*sb).s_maxbytes = MAX_FILE_SIZE;
-            (*sb).s_blocksize = bindings::PAGE_SIZE;
-            (*sb).s_blocksize_bits = bindings::PAGE_SHIFT as u8;
-            (*sb).s_time_gran = 1;
-            (*sb).s_d_flags = bindings::dentry_flags_DCACHE_DONTCACHE;
-            (*sb).s_op = Tables::<F>::superblock();
-        }
+        unsafe { (*sb).s_magic = F::MAGIC };
+        // SAFETY: As above.
+        unsafe { (*sb).s_maxbytes = MAX_FILE_SIZE };
+        // SAFETY: As above.
+        unsafe { (*sb).s_blocksize = bindings::PAGE_SIZE };
+        // SAFETY: As above.
+        unsafe { (*sb).s_blocksize_bits = u8::try_from(bindings::PAGE_SHIFT)? };
+        // SAFETY: As above.
+        unsafe { (*sb).s_time_gran = 1 };
+        // SAFETY: As above. Negative entries are of no use where a lookup costs nothing.
+        unsafe { (*sb).s_d_flags = bindings::dentry_flags_DCACHE_DONTCACHE };
+        // SAFETY: As above.
+        unsafe { (*sb).s_op = Tables::<F>::superblock() };
         // SAFETY: From `init_fs_context`; contexts are used by one task at a time.
-        let access = unsafe { *(*fc).fs_private.cast::<Access>() };
+        let ownership = unsafe { *(*fc).fs_private.cast::<Ownership>() };
         // SAFETY: The key, which is a network namespace with a reference of the superblock's.
         let namespace = unsafe { &*(*sb).s_fs_info.cast::<Namespace>() };
-        let data = KBox::new(F::new_root()?, GFP_KERNEL)?;
+        let data = KBox::new(F::new_root(ownership)?, GFP_KERNEL_ACCOUNT)?;
         // SAFETY: `sb` is a superblock of `F`.
-        let inode = unsafe { NewInode::<F>::new(sb, core::ptr::null(), DIRECTORY) }?;
-        inode.set_access(Access::new(0o755));
+        let inode = unsafe { NewInode::<F>::new(sb, ptr::null(), DIRECTORY) }?;
+        inode.set_ownership(Ownership::new(0o755));
         // SAFETY: It takes the inode over, even if it fails.
         let entry = unsafe { bindings::d_make_root(inode.into_dir(data)) };
         // SAFETY: As above. The superblock takes the entry over.
         unsafe { (*sb).s_root = entry };
         // SAFETY: Null, or the root of `F`, which the superblock has a reference to.
-        F::mounted(unsafe { root(entry) }.ok_or(ENOMEM)?, namespace, access)?;
+        F::mounted(unsafe { root(entry) }.ok_or(ENOMEM)?, namespace)?;
         Ok(0)
     })
 }
@@ -295,12 +350,14 @@ unsafe extern "C" fn fill_super<F: FileSystem>(
 unsafe extern "C" fn reconfigure<F: FileSystem>(fc: *mut bindings::fs_context) -> c_int {
     from_result(|| {
         // SAFETY: From `init_fs_context`; contexts are used by one task at a time.
-        let access = unsafe { *(*fc).fs_private.cast::<Access>() };
+        let ownership = unsafe { *(*fc).fs_private.cast::<Ownership>() };
         // SAFETY: The context is ours until this returns.
         let entry = unsafe { (*fc).root };
         // SAFETY: The root of the superblock of `F` that is remounted.
-        let dir = unsafe { root::<F>(entry) }.and_then(Dentry::dir).ok_or(EINVAL)?;
-        F::reconfigure(dir, access);
+        let dir = unsafe { root::<F>(entry) }
+            .and_then(Dentry::dir)
+            .ok_or(EINVAL)?;
+        F::reconfigure(dir, ownership);
         Ok(0)
     })
 }
@@ -338,7 +395,7 @@ unsafe extern "C" fn show_options<F: FileSystem>(
     let m = unsafe { SeqFile::from_raw(m) };
     // SAFETY: The VFS passes the root of a superblock of `F`.
     if let Some(dir) = unsafe { root::<F>(entry) }.and_then(Dentry::dir) {
-        F::access(dir).show(m);
+        F::ownership(dir).show(m);
     }
     0
 }

@@ -49,7 +49,11 @@ impl<F: FileSystem> Pile<F> {
     pub(crate) fn push(&mut self, entry: ARef<Dentry<F>>) {
         let raw = ptr::from_ref::<Dentry<F>>(&entry).cast_mut();
         let next = if self.top.is_null() { raw } else { self.top };
-        if entry.link().cmpxchg(ptr::null_mut(), next.cast(), Full).is_ok() {
+        if entry
+            .link()
+            .cmpxchg(ptr::null_mut(), next.cast(), Full)
+            .is_ok()
+        {
             // INVARIANT: The pile owns what `entry` owned.
             self.top = ARef::into_raw(entry).as_ptr();
         }
@@ -62,7 +66,11 @@ impl<F: FileSystem> Pile<F> {
         let entry = unsafe { ARef::from_raw(top) };
         let next = entry.link().load(Relaxed).cast();
         // INVARIANT: The next one, or null after the last.
-        self.top = if next == top.as_ptr() { ptr::null_mut() } else { next };
+        self.top = if next == top.as_ptr() {
+            ptr::null_mut()
+        } else {
+            next
+        };
         // INVARIANT: On no pile any more.
         entry.link().store(ptr::null_mut(), Release);
         Some(entry)

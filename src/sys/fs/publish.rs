@@ -5,9 +5,9 @@
 use super::{
     dentry::Creating,
     inode::{
+        is_dir,
         Inode,
         NewInode,
-        is_dir,
         REGULAR, //
     },
     FileSystem, //
@@ -88,18 +88,12 @@ impl<'a, F: FileSystem> Directory<'a, F> {
     ///
     /// `EEXIST`, `EACCES`, `EROFS`, `ENOMEM`; `ENOENT` if the directory has been removed;
     /// `ENAMETOOLONG`, `ENOENT`, `EINVAL` if `name` is not a file name.
-    pub(crate) fn create(
-        &self,
-        name: &[u8],
-        mode: u16,
-        size: u64,
-        data: F::File,
-    ) -> Result<u64> {
+    pub(crate) fn create(&self, name: &[u8], mode: u16, size: u64, data: F::File) -> Result<u64> {
         let mut buffer = [0u8; NAME_MAX + 1];
         let name = file_name(name, &mut buffer)?;
         // Dropped after `entry` and `_write`, as it was made before them.
         let mut new = NewFile::<F> {
-            data: Some(KBox::new(data, GFP_KERNEL)?),
+            data: Some(KBox::new(data, GFP_KERNEL_ACCOUNT)?),
             size,
             ino: 0,
         };
@@ -109,7 +103,7 @@ impl<'a, F: FileSystem> Directory<'a, F> {
             bindings::inode_permission(
                 &raw mut bindings::nop_mnt_idmap,
                 self.inode().as_ptr(),
-                bindings::MAY_EXEC as c_int,
+                c_int::try_from(bindings::MAY_EXEC)?,
             )
         })?;
         // SAFETY: A directory's entry that the open file keeps; the caller has locked nothing.
@@ -117,7 +111,7 @@ impl<'a, F: FileSystem> Directory<'a, F> {
         // SAFETY: There are no preconditions.
         let mode = REGULAR | (mode & !unsafe { bindings::shverbs_current_umask() });
         // SAFETY: The path and the entry are valid, and the directory is locked.
-        to_result(unsafe { bindings::security_path_mknod(self.path, entry.as_ptr(), mode, 0) })?;
+        to_result(unsafe { bindings::shverbs_security_mknod(self.path, entry.as_ptr(), mode) })?;
         let arg = ptr::from_mut(&mut new).cast();
         // SAFETY: The directory is locked, and `arg` is what `make` wants.
         to_result(unsafe { bindings::vfs_mkobj(entry.as_ptr(), mode, Some(make::<F>), arg) })?;
@@ -136,7 +130,10 @@ fn file_name<'a>(name: &[u8], buffer: &'a mut [u8; NAME_MAX + 1]) -> Result<&'a 
     if name == b"." || name == b".." || name.iter().any(|c| matches!(c, b'/' | 0)) {
         return Err(EINVAL);
     }
-    buffer.get_mut(..name.len()).ok_or(ENAMETOOLONG)?.copy_from_slice(name);
+    buffer
+        .get_mut(..name.len())
+        .ok_or(ENAMETOOLONG)?
+        .copy_from_slice(name);
     CStr::from_bytes_until_nul(buffer).map_err(|_| EINVAL)
 }
 
