@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The character devices `/dev/infiniband/uverbsN`.
+
+#![forbid(unsafe_code)]
+
+use crate::{
+    dispatch,
+    object::{
+        device::Inner,
+        Device,
+        File,
+        OpenFile, //
+    },
+    rdma::{
+        class::{
+            AttrList,
+            Attrs,
+            Class,
+            Groups, //
+        },
+        fops::{
+            CharFile,
+            Fops, //
+        },
+        mmap::{
+            self,
+            NewVma, //
+        }, //
+    },
+    sys::user::UserAddr, //
+};
+use kernel::prelude::*;
+
+static ATTRS: Attrs = Attrs::new::<Inner>();
+static ATTR_LIST: AttrList = AttrList::new(&ATTRS);
+static GROUPS: Groups = Groups::new(&ATTR_LIST, &GROUPS);
+static CLASS: Class<Inner> = Class::new(&GROUPS);
+
+pub(crate) fn class() -> &'static crate::bindings::class {
+    CLASS.as_raw()
+}
+
+pub(crate) fn fops(can_mmap: bool) -> &'static crate::bindings::file_operations {
+    Fops::<File>::table(can_mmap)
+}
+
+impl CharFile for File {
+    type Device = Inner;
+
+    fn new(device: &Device) -> impl PinInit<Self, Error> {
+        File::new(device)
+    }
+
+    fn ioctl(file: &OpenFile, cmd: u32, at: UserAddr) -> Result {
+        dispatch::ioctl::run(file, cmd, at)
+    }
+
+    fn write(file: &OpenFile, at: UserAddr, count: usize, trusted: bool) -> Result {
+        // A program that was handed this file could be made to write, by whoever else has it, what
+        // it would read a command's response into.
+        if !trusted {
+            return Err(EACCES);
+        }
+        dispatch::write::run(file, at, count)
+    }
+
+    fn mmap(file: &OpenFile, vma: NewVma<'_>) -> Result {
+        let file = file.data();
+        let live = file.device().live()?;
+        let context = file.context()?;
+        let ucontext = context.lock()?;
+        let keep = || -> kernel::sync::Arc<dyn mmap::Keep> { context.clone() };
+        mmap::mmap(&live, &ucontext.borrow(), context.map_home(), keep, vma)
+    }
+
+    fn close(file: &OpenFile) {
+        file.close();
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Commands of the write ABI, of which an ioctl can invoke each, too.
+
+use super::call::Call;
+use kernel::prelude::*;
+use zerocopy::{
+    FromBytes,
+    IntoBytes, //
+};
+
+/// A command.
+pub(crate) struct Command {
+    /// Its number in `enum ib_uverbs_write_cmds`.
+    pub(crate) id: u32,
+    /// The least sizes of the request and the response, in bytes.
+    pub(crate) request: usize,
+    pub(crate) response: usize,
+    /// Whether what follows them is the driver's.
+    pub(crate) has_udata: bool,
+    pub(crate) run: fn(&mut Call<'_, '_>) -> Result,
+}
+
+impl Command {
+    /// With a request of type `Q`, a response of type `S` (`()` for none) and the driver's data
+    /// behind both.
+    pub(crate) const fn new<Q, S>(id: u32, run: fn(&mut Call<'_, '_>) -> Result) -> Self {
+        Self {
+            id,
+            request: size_of::<Q>(),
+            response: size_of::<S>(),
+            has_udata: true,
+            run,
+        }
+    }
+
+    /// Without the driver's data.
+    pub(crate) const fn no_udata(mut self) -> Self {
+        self.has_udata = false;
+        self
+    }
+
+    /// With smaller least sizes: those of the first version of an extended command.
+    pub(crate) const fn at_least(mut self, request: usize, response: usize) -> Self {
+        self.request = request;
+        self.response = response;
+        self
+    }
+}
+
+impl Call<'_, '_> {
+    /// The request of a write command: what is missing of it is zero, and what is beyond must be, or
+    /// `EOPNOTSUPP`.
+    pub(crate) fn request<T: FromBytes + IntoBytes>(&self) -> Result<T> {
+        self.core_in.at.read_struct(self.core_in.len)
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `RDMA_VERBS_IOCTL`.
+
+use crate::sys::num::Signed;
+use super::{
+    call::Call,
+    method::{
+        Attr,
+        Kind,
+        Method,
+        UHW_IN,
+        UHW_OUT, //
+    },
+};
+use crate::{
+    abi,
+    bindings,
+    object::OpenFile,
+    rdma::bundle::{
+        Bundle,
+        Span,
+        UserAttr, //
+    },
+    sys::user::UserAddr,
+    verbs, //
+};
+use kernel::prelude::*;
+
+/// The most that a header and its attributes may take.
+const MAX_LENGTH: usize = kernel::page::PAGE_SIZE;
+const MANDATORY: u16 = bindings::UVERBS_ATTR_F_MANDATORY as u16;
+
+/// Runs the method that the header at `at` asks for.
+pub(crate) fn run(file: &OpenFile, cmd: u32, at: UserAddr) -> Result {
+    if cmd != abi::RDMA_VERBS_IOCTL {
+        return Err(ENOIOCTLCMD);
+    }
+    let header: abi::IoctlHeader = at.read()?;
+    let count = usize::from(header.num_attrs);
+    let length = size_of::<abi::IoctlHeader>() + count * abi::IOCTL_ATTR_SIZE;
+    if usize::from(header.length) != length || length > MAX_LENGTH {
+        return Err(EINVAL);
+    }
+    if header.reserved1 != 0 || header.reserved2 != 0 {
+        return Err(EPROTONOSUPPORT);
+    }
+    let live = file.data().device().live()?;
+    if live.driver_id() != header.driver_id {
+        return Err(EINVAL);
+    }
+    let method = verbs::method(header.object_id, header.method_id).ok_or(EPROTONOSUPPORT)?;
+    let attrs = at.offset(size_of::<abi::IoctlHeader>())?;
+    Bundle::with(file.ufile(), attrs, count, method.keys, |bundle| {
+        parse(method, bundle)?;
+        let mut call = Call::new(&live, file, bundle);
+        if method.has_udata {
+            set_udata(&mut call)?;
+        }
+        // EPROTONOSUPPORT tells user space that there is no such method, and nothing else.
+        let ran = (method.run)(&mut call);
+        ran.map_err(|e| if e == EPROTONOSUPPORT { EINVAL } else { e })?;
+        call.commit()
+    })
+}
+
+fn set_udata(call: &mut Call<'_, '_>) -> Result {
+    let input = call.span_or_empty(u32::from(UHW_IN.id))?;
+    let output = match call.attr(u32::from(UHW_OUT.id)) {
+        Ok(attr) => call.out_span(attr)?,
+        Err(_) => Span::EMPTY,
+    };
+    call.bundle.set_udata(input, output);
+    Ok(())
+}
+
+/// Checks what user space passed against what the method takes.
+///
+/// `EPROTONOSUPPORT` for an attribute that the method does not know and user space insists on,
+/// `EOPNOTSUPP` for one with more in it than this kernel knows, and `EINVAL` for all else.
+fn parse(method: &Method, bundle: &mut Bundle<'_>) -> Result {
+    for index in 0..bundle.count() {
+        let user = bundle.user_attr(index).ok_or(EINVAL)?;
+        let Some((key, attr)) = method.attr(user.id) else {
+            if user.flags & MANDATORY != 0 {
+                return Err(EPROTONOSUPPORT);
+            }
+            continue;
+        };
+        if bundle.is_present(key) {
+            return Err(EINVAL);
+        }
+        check(attr, &user)?;
+        bundle.fill(key, index)?;
+    }
+    if method.mandatory & !bundle.present() != 0 {
+        return Err(EINVAL);
+    }
+    Ok(())
+}
+
+fn check(attr: &Attr, user: &UserAttr) -> Result {
+    match attr.kind {
+        Kind::In { min, max, tail } => {
+            if user.len > max && tail && !is_tail_zero(user, max)? {
+                return Err(EOPNOTSUPP);
+            }
+            check_len(user.len, min, max, tail)?;
+        }
+        Kind::Out { min, max, tail } => check_len(user.len, min, max, tail)?,
+        Kind::Handle | Kind::Fd => {
+            if user.len != 0 {
+                return Err(EINVAL);
+            }
+        }
+        Kind::RawFd => {
+            if user.len != 0 || i32::try_from(user.data.to_signed()).is_err() {
+                return Err(EINVAL);
+            }
+        }
+    }
+    if user.extra != 0 {
+        return Err(EINVAL);
+    }
+    Ok(())
+}
+
+fn check_len(len: u16, min: u16, max: u16, tail: bool) -> Result {
+    if len < min || (len > max && !tail) {
+        return Err(EINVAL);
+    }
+    Ok(())
+}
+
+fn is_tail_zero(user: &UserAttr, known: u16) -> Result<bool> {
+    let (known, len) = (usize::from(known), usize::from(user.len));
+    if len <= size_of::<u64>() {
+        let bytes = user.data.to_ne_bytes();
+        return Ok(bytes.get(known..len).unwrap_or_default().iter().all(|&b| b == 0));
+    }
+    UserAddr::new(user.data)?.offset(known)?.is_zero(len - known)
+}

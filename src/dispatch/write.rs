@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `write()`: a command with its response's address in it. Plain commands count in words of 4
+//! bytes, header included; extended ones in 8, and have a second header.
+
+use super::{
+    call::Call,
+    command::Command, //
+};
+use crate::{
+    abi,
+    bindings,
+    object::OpenFile,
+    rdma::bundle::{
+        Bundle,
+        Span, //
+    },
+    sys::user::UserAddr,
+    verbs, //
+};
+use kernel::prelude::*;
+
+const EXTENDED: u32 = bindings::IB_USER_VERBS_CMD_FLAG_EXTENDED;
+const NUMBER: u32 = bindings::IB_USER_VERBS_CMD_COMMAND_MASK;
+const HEADER: usize = size_of::<abi::CommandHeader>();
+const BOTH_HEADERS: usize = HEADER + size_of::<abi::ExtendedHeader>();
+
+/// Where a command's request and response are, its own and the driver's.
+struct Layout {
+    core_in: Span,
+    core_out: Span,
+    driver_in: Span,
+    driver_out: Span,
+}
+
+/// The command with this number: `EINVAL` for bits that mean nothing, `EOPNOTSUPP` for one that
+/// there is not.
+pub(crate) fn command(number: u32) -> Result<&'static Command> {
+    if number & !(EXTENDED | NUMBER) != 0 {
+        return Err(EINVAL);
+    }
+    verbs::command(number).ok_or(EOPNOTSUPP)
+}
+
+/// Runs the command of `count` bytes at `at`.
+pub(crate) fn run(file: &OpenFile, at: UserAddr, count: usize) -> Result {
+    if count < HEADER {
+        return Err(EINVAL);
+    }
+    let header: abi::CommandHeader = at.read()?;
+    let command = command(header.command)?;
+    let layout = if header.command & EXTENDED != 0 {
+        extended(command, header, at, count)?
+    } else {
+        plain(command, header, at, count)?
+    };
+    let live = file.data().device().live()?;
+    Bundle::with_none(file.ufile(), |bundle| {
+        bundle.set_udata(layout.driver_in, layout.driver_out);
+        let mut call = Call::new(&live, file, bundle);
+        call.core_in = layout.core_in;
+        call.core_out = layout.core_out;
+        (command.run)(&mut call)?;
+        call.commit()
+    })
+}
+
+fn words(count: u16, size: usize) -> usize {
+    usize::from(count) * size
+}
+
+fn span(at: UserAddr, len: usize) -> Span {
+    if len == 0 { Span::EMPTY } else { Span { at, len } }
+}
+
+fn plain(
+    command: &Command,
+    header: abi::CommandHeader,
+    at: UserAddr,
+    count: usize,
+) -> Result<Layout> {
+    let mut in_len = words(header.in_words, 4);
+    let out_len = words(header.out_words, 4);
+    if in_len != count {
+        return Err(EINVAL);
+    }
+    if count < command.request + HEADER {
+        // rdma-core 18 and 19 send DESTROY_CQ 8 bytes short; its response address is there, and
+        // the rest is read from what follows.
+        if header.command != bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DESTROY_CQ
+            || count != 16
+        {
+            return Err(ENOSPC);
+        }
+        in_len = 24;
+    }
+    if out_len < command.response {
+        return Err(ENOSPC);
+    }
+    let at = at.offset(HEADER)?;
+    let in_len = in_len - HEADER;
+    let response = if command.response != 0 {
+        UserAddr::new(at.read()?)?
+    } else {
+        UserAddr::from_usize(0)
+    };
+    if !command.has_udata {
+        return Ok(Layout {
+            core_in: span(at, in_len),
+            core_out: span(response, out_len),
+            driver_in: Span::EMPTY,
+            driver_out: Span::EMPTY,
+        });
+    }
+    Ok(Layout {
+        core_in: span(at, command.request),
+        core_out: span(response, command.response),
+        driver_in: span(at.offset(command.request)?, in_len.saturating_sub(command.request)),
+        driver_out: span(
+            response.offset(command.response)?,
+            if command.response == 0 { 0 } else { out_len - command.response },
+        ),
+    })
+}
+
+fn extended(
+    command: &Command,
+    header: abi::CommandHeader,
+    at: UserAddr,
+    count: usize,
+) -> Result<Layout> {
+    if count < BOTH_HEADERS {
+        return Err(EINVAL);
+    }
+    let ex: abi::ExtendedHeader = at.offset(HEADER)?.read()?;
+    let core_in = words(header.in_words, 8);
+    let core_out = words(header.out_words, 8);
+    let driver_in = words(ex.provider_in_words, 8);
+    let driver_out = words(ex.provider_out_words, 8);
+    if core_in + driver_in != count - BOTH_HEADERS {
+        return Err(EINVAL);
+    }
+    if core_in < command.request {
+        return Err(ENOSPC);
+    }
+    if ex.cmd_hdr_reserved != 0 {
+        return Err(EINVAL);
+    }
+    if (ex.response == 0) != (core_out + driver_out == 0) {
+        return Err(EINVAL);
+    }
+    if ex.response != 0 && core_out < command.response {
+        return Err(ENOSPC);
+    }
+    let response = UserAddr::new(ex.response)?;
+    let at = at.offset(BOTH_HEADERS)?;
+    Ok(Layout {
+        core_in: span(at, core_in),
+        core_out: span(response, core_out),
+        driver_in: span(at.offset(core_in)?, driver_in),
+        driver_out: span(response.offset(core_out)?, driver_out),
+    })
+}

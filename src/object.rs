@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who owns what: Devices, Contexts, Files, Objects and Handles.
+//!
+//! An Object lives exactly as long as something owns it. Owners are [`Owner`]s, wherever they are
+//! kept: in a Handle, an object fd, a strong Name, or a child Object. The last one to go destroys the
+//! hardware object, and nothing else does, save for the removal of the device.
+//!
+//! ```text
+//!   File ── Handles ─┐
+//!   object fd ───────┼─ Owner ─ Object ─┬─ hardware object
+//!   strong Name ─────┘                  ├─ Owners of its parents (an MR's PD)
+//!                                       └─ Context ─ driver's ucontext
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub(crate) mod any;
+pub(crate) mod context;
+pub(crate) mod device;
+pub(crate) mod fd;
+pub(crate) mod file;
+pub(crate) mod kinds;
+pub(crate) mod name;
+pub(crate) mod owner;
+pub(crate) mod registry;
+pub(crate) mod rights;
+
+pub(crate) use self::{
+    any::{
+        AnyOwner,
+        AnyWeak, //
+    },
+    context::Context,
+    device::Device,
+    file::{
+        File,
+        OpenFile, //
+    },
+    kinds::Kind,
+    owner::{
+        Obituary,
+        Owner,
+        Seat, //
+    },
+    rights::{
+        Right,
+        Rights, //
+    }, //
+};

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Owners of objects of any kind, as handles, object fds and names hold them.
+
+use super::{
+    context::Context,
+    kinds::{
+        Kind,
+        Mr,
+        Pd, //
+    },
+    owner::{
+        Obituary,
+        Owner,
+        Weak, //
+    },
+    Device, //
+};
+use crate::rdma::handle::ApiObject;
+use core::ffi::c_void;
+use kernel::{
+    fmt,
+    prelude::*,
+    sync::Arc, //
+};
+
+/// Defines the enums of all kinds, and what is done with any of them.
+macro_rules! any {
+    ($($kind:ident),*) => {
+        /// An owner of an object of some kind.
+        #[derive(Clone)]
+        pub(crate) enum AnyOwner {
+            $($kind(Owner<$kind>),)*
+        }
+
+        /// Somebody who knows an object of some kind without owning it.
+        pub(crate) enum AnyWeak {
+            $($kind(Weak<$kind>),)*
+        }
+
+        impl AnyOwner {
+            /// As [`Owner::give_up`].
+            pub(crate) fn give_up(self) -> core::result::Result<(), (Self, Error)> {
+                match self {
+                    $(Self::$kind(owner) => owner.give_up().map_err(|(o, e)| (Self::$kind(o), e)),)*
+                }
+            }
+
+            pub(crate) fn downgrade(&self) -> AnyWeak {
+                match self {
+                    $(Self::$kind(owner) => AnyWeak::$kind(owner.downgrade()),)*
+                }
+            }
+
+            /// As [`Owner::on_death`].
+            pub(crate) fn on_death(&self, watcher: Arc<dyn Obituary>) -> Result {
+                match self {
+                    $(Self::$kind(owner) => owner.on_death(watcher),)*
+                }
+            }
+
+            pub(crate) fn context(&self) -> &Arc<Context> {
+                match self {
+                    $(Self::$kind(owner) => owner.context(),)*
+                }
+            }
+
+            /// The bytes that the driver answered when it made the object.
+            pub(crate) fn response(&self) -> &[u8] {
+                match self {
+                    $(Self::$kind(owner) => owner.response(),)*
+                }
+            }
+
+            pub(crate) fn owners(&self) -> i32 {
+                match self {
+                    $(Self::$kind(owner) => owner.owners(),)*
+                }
+            }
+
+            /// `EIO` if the hardware object is destroyed.
+            pub(crate) fn as_ptr(&self) -> Result<*mut c_void> {
+                match self {
+                    $(Self::$kind(owner) => Ok(owner.lock()?.as_ptr()),)*
+                }
+            }
+
+            /// The kind's id in `enum uverbs_default_objects`.
+            pub(crate) fn id(&self) -> u16 {
+                match self {
+                    $(Self::$kind(_) => $kind::ID,)*
+                }
+            }
+
+            pub(crate) fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$kind(_) => $kind::NAME,)*
+                }
+            }
+
+            pub(crate) fn api(&self) -> &'static ApiObject {
+                match self {
+                    $(Self::$kind(_) => $kind::api(),)*
+                }
+            }
+        }
+
+        impl AnyWeak {
+            /// Becomes an owner, if there is one.
+            pub(crate) fn upgrade(&self) -> Option<AnyOwner> {
+                match self {
+                    $(Self::$kind(weak) => weak.upgrade().map(AnyOwner::$kind),)*
+                }
+            }
+        }
+
+        /// The type of handles with this id, if it is one of ours.
+        pub(crate) fn api_of(id: u32) -> Option<&'static ApiObject> {
+            match u16::try_from(id).ok()? {
+                $($kind::ID => Some($kind::api()),)*
+                _ => None,
+            }
+        }
+    }
+}
+
+any!(Pd, Mr);
+
+impl AnyOwner {
+    pub(crate) fn device(&self) -> &Device {
+        self.context().device()
+    }
+}
+
+impl AnyOwner {
+    /// In bytes; zero where a kind has no size.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Self::Mr(mr) => mr.lock().map_or(0, |mr| mr.hw.keys().length),
+            _ => 0,
+        }
+    }
+
+    /// What `cat` of a name shows.
+    pub(crate) fn description(&self) -> Description<'_> {
+        Description(self)
+    }
+}
+
+/// `key: value` lines.
+pub(crate) struct Description<'a>(&'a AnyOwner);
+
+impl fmt::Display for Description<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let owner = self.0;
+        writeln!(f, "kind: {}", owner.kind())?;
+        if let Ok(live) = owner.device().live() {
+            writeln!(f, "device: {}", live.name().to_str().unwrap_or("?"))?;
+        }
+        writeln!(f, "size: {}", owner.size())?;
+        // Whoever reads this owns it meanwhile.
+        writeln!(f, "owners: {}", owner.owners().saturating_sub(1))
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Object fds: descriptors that own an object, to be passed to other processes.
+
+use super::{
+    any::AnyOwner,
+    name::Name,
+    rights::Rights, //
+};
+use crate::sys::file::{
+    Access,
+    FileType,
+    Fops,
+    PendingFd,
+    Reading, //
+};
+use kernel::{
+    fs::file::flags,
+    prelude::*,
+    str::CString,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
+};
+
+/// An object, owned by a `struct file`.
+pub(crate) struct ObjectFd {
+    owner: AnyOwner,
+    rights: Rights,
+}
+
+impl ObjectFd {
+    pub(crate) fn new(owner: AnyOwner, rights: Rights) -> Result<Arc<Self>> {
+        Ok(Arc::new(Self { owner, rights }, GFP_KERNEL)?)
+    }
+
+    /// A descriptor of the calling process.
+    pub(crate) fn pending(self: Arc<Self>) -> Result<PendingFd> {
+        PendingFd::new(self, flags::O_RDONLY)
+    }
+
+    pub(crate) fn owner(&self) -> &AnyOwner {
+        &self.owner
+    }
+
+    pub(crate) fn rights(&self) -> Rights {
+        self.rights
+    }
+
+    /// The operations of files of this type, for inodes that hold a [`Name`].
+    pub(crate) fn fops() -> &'static crate::bindings::file_operations {
+        Fops::<Self>::table()
+    }
+}
+
+#[vtable]
+impl FileType for ObjectFd {
+    const NAME: &'static CStr = c"[shverbs-object]";
+
+    type Source = Name;
+
+    fn open(name: &Name, access: Access) -> Result<Arc<Self>> {
+        name.open(access)
+    }
+
+    fn read(this: ArcBorrow<'_, Self>, reading: Reading<'_>) -> Result<usize> {
+        let text = CString::try_from_fmt(fmt!("{}", this.owner.description()))?;
+        reading.from_text(text.to_bytes())
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One open of the character device: a table of handles, attached to a Context.
+
+use super::{
+    any::{
+        self,
+        AnyOwner, //
+    },
+    context::Context,
+    device::Device,
+    kinds::Kind,
+    owner::InUse,
+    rights::{
+        Right,
+        Rights, //
+    },
+};
+use crate::rdma::{
+    bundle::Bundle,
+    device::Live,
+    handle::{
+        self,
+        NextId,
+        Reservation,
+        SharedHandle, //
+    },
+    ufile::FileBox, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        Arc,
+        Mutex,
+        SetOnce, //
+    },
+};
+
+/// What we keep with one open of the character device.
+#[pin_data]
+pub(crate) struct File {
+    device: ARef<Device>,
+    context: SetOnce<Arc<Context>>,
+    /// Held while a context is being made.
+    #[pin]
+    attaching: Mutex<()>,
+    next: NextId,
+}
+
+/// A [`File`] with the C structure that drivers see.
+pub(crate) type OpenFile = FileBox<File>;
+
+/// What a handle holds.
+pub(crate) struct Entry {
+    pub(crate) owner: AnyOwner,
+    pub(crate) rights: Rights,
+    /// Given back in this holder's events.
+    pub(crate) user_handle: u64,
+}
+
+/// A handle that somebody uses: it cannot be destroyed meanwhile.
+pub(crate) struct Found(SharedHandle<Entry>);
+
+impl Found {
+    /// The object of the handle, in use: `EPERM` without `right`, `EIO` if it is destroyed, `EBUSY`
+    /// while it is being changed.
+    pub(crate) fn lock<K: Kind>(&self, right: Right) -> Result<InUse<'_, K>> {
+        let entry = self.entry()?;
+        entry.rights.require(right)?;
+        K::unwrap(&entry.owner).ok_or(EINVAL)?.lock()
+    }
+
+    pub(crate) fn entry(&self) -> Result<&Entry> {
+        self.0.as_ref().ok_or(ENOENT)
+    }
+}
+
+impl File {
+    pub(crate) fn new(device: &Device) -> impl PinInit<Self, Error> {
+        let device = ARef::from(device);
+        try_pin_init!(Self {
+            device,
+            context: SetOnce::new(),
+            attaching <- new_mutex!(()),
+            next: NextId::new(),
+        }? Error)
+    }
+
+    pub(crate) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The context; `EINVAL` before there is one.
+    pub(crate) fn context(&self) -> Result<&Arc<Context>> {
+        self.context.as_ref().ok_or(EINVAL)
+    }
+}
+
+impl OpenFile {
+    /// Gives the file a context of its own. `EINVAL` if it has one.
+    pub(crate) fn make_context(&self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Result {
+        let file = self.data();
+        let _attaching = file.attaching.lock();
+        if file.context.as_ref().is_some() {
+            return Err(EINVAL);
+        }
+        let context = Context::new(&file.device, live, bundle)?;
+        self.ufile().adopt_ucontext(context.home());
+        // Nobody else gets here, so this is the first.
+        file.context.populate(context);
+        Ok(())
+    }
+
+    /// An id for a new handle, not yet visible.
+    pub(crate) fn reserve(&self) -> Result<Reservation<'_, Entry>> {
+        Reservation::new(self.ufile(), &self.data().next)
+    }
+
+    /// Finds a handle of kind `K`: `ENOENT` if there is none with this id, `EINVAL` if it is of
+    /// another kind, `EBUSY` while it is being destroyed.
+    pub(crate) fn find<K: Kind>(&self, id: i64) -> Result<Found> {
+        Ok(Found(handle::find(self.ufile(), id, K::api())?.share()?))
+    }
+
+    /// As [`Self::find`], of the kind with an id of `enum uverbs_default_objects`.
+    pub(crate) fn find_any(&self, kind: u32, id: i64) -> Result<Found> {
+        let api = any::api_of(kind).ok_or(EOPNOTSUPP)?;
+        Ok(Found(handle::find(self.ufile(), id, api)?.share()?))
+    }
+
+    /// Gives a handle up. If it was the last owner the object is destroyed, and where the driver
+    /// refuses that, nothing has changed. `EBUSY` while the handle is in use.
+    pub(crate) fn destroy<K: Kind>(&self, id: i64) -> Result {
+        let (entry, handle) = handle::find::<Entry>(self.ufile(), id, K::api())?.exclude()?;
+        let Entry {
+            owner,
+            rights,
+            user_handle,
+        } = entry;
+        match owner.give_up() {
+            Ok(()) => {
+                handle.erase(self.ufile());
+                Ok(())
+            }
+            Err((owner, e)) => {
+                handle.restore(Entry {
+                    owner,
+                    rights,
+                    user_handle,
+                });
+                Err(e)
+            }
+        }
+    }
+
+    /// Gives a handle up, whatever the hardware says.
+    pub(crate) fn release(&self, kind: u32, id: i64) -> Result {
+        let api = any::api_of(kind).ok_or(EOPNOTSUPP)?;
+        let (entry, handle) = handle::find::<Entry>(self.ufile(), id, api)?.exclude()?;
+        handle.erase(self.ufile());
+        drop(entry);
+        Ok(())
+    }
+
+    /// The end of the file: nobody uses it any more.
+    pub(crate) fn close(&self) {
+        handle::drain::<Entry>(self.ufile(), any::api_of, drop);
+        self.ufile().disown_ucontext();
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kinds of objects: what each is in hardware, and what it owns.
+//!
+//! A field that is an [`Owner`] is a parent. Fields are dropped after the hardware object is
+//! destroyed, so that children go before parents without anybody saying so.
+
+use super::{
+    any::AnyOwner,
+    owner::Owner, //
+};
+use crate::{
+    bindings,
+    rdma::{
+        self,
+        bundle::Bundle,
+        device::Live,
+        handle::ApiObject,
+        Destroyed, //
+    },
+};
+use core::ffi::c_void;
+
+/// A kind of object.
+pub(crate) trait Kind: Sized + Send + Sync + 'static {
+    /// For messages and the object file system.
+    const NAME: &'static str;
+
+    /// The kind's id in `enum uverbs_default_objects`.
+    const ID: u16;
+
+    /// The kind as `struct ib_uobject`s tell it.
+    fn api() -> &'static ApiObject;
+
+    /// What C code finds in `ib_uobject::object`.
+    fn as_ptr(&self) -> *mut c_void;
+
+    /// Destroys the hardware object; on failure all is as before.
+    fn destroy(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self>;
+
+    fn wrap(owner: Owner<Self>) -> AnyOwner;
+
+    fn unwrap(any: &AnyOwner) -> Option<&Owner<Self>>;
+}
+
+/// A protection domain.
+pub(crate) struct Pd {
+    pub(crate) hw: rdma::pd::Pd,
+}
+
+impl Pd {
+    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
+        self.hw.destroy(live, bundle).map_err(|(hw, e)| (Self { hw }, e))
+    }
+}
+
+/// A memory region.
+pub(crate) struct Mr {
+    pub(crate) hw: rdma::mr::Mr,
+    /// `enum ib_access_flags` of the registration.
+    pub(crate) access: u32,
+    pub(crate) pd: Owner<Pd>,
+}
+
+impl Mr {
+    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
+        let Self { hw, access, pd } = self;
+        hw.destroy(live, bundle).map_err(|(hw, e)| (Self { hw, access, pd }, e))
+    }
+}
+
+/// Gives each kind what is the same for all.
+macro_rules! kinds {
+    ($($kind:ident: $name:literal, $id:ident;)*) => {$(
+        impl Kind for $kind {
+            const NAME: &'static str = $name;
+            const ID: u16 = bindings::$id as u16;
+
+            fn api() -> &'static ApiObject {
+                static API: ApiObject = ApiObject::new($kind::ID);
+                &API
+            }
+
+            fn as_ptr(&self) -> *mut c_void {
+                self.hw.as_raw().cast()
+            }
+
+            fn destroy(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
+                self.end(live, bundle)
+            }
+
+            fn wrap(owner: Owner<Self>) -> AnyOwner {
+                AnyOwner::$kind(owner)
+            }
+
+            fn unwrap(any: &AnyOwner) -> Option<&Owner<Self>> {
+                match any {
+                    AnyOwner::$kind(owner) => Some(owner),
+                    _ => None,
+                }
+            }
+        }
+    )*}
+}
+
+kinds! {
+    Pd: "pd", uverbs_default_objects_UVERBS_OBJECT_PD;
+    Mr: "mr", uverbs_default_objects_UVERBS_OBJECT_MR;
+}

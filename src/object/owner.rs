@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Objects and their owners.
+//!
+//! Lock order: [`Object::state`] is tried and never waited for; `watchers` and the registry's lock
+//! are taken last, and nothing is called or dropped under them.
+
+use super::{
+    context::Context,
+    kinds::Kind,
+    registry::{
+        Mortal,
+        Place,
+        Room, //
+    },
+};
+use crate::{
+    rdma::{
+        bundle::Bundle,
+        device::Live, //
+    },
+    sys::uselock::{
+        SharedSome,
+        UseLock, //
+    },
+};
+use core::{
+    mem,
+    ops::Deref, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Relaxed,
+            Release, //
+        },
+        Arc,
+        Mutex,
+        UniqueArc, //
+    },
+};
+
+/// Somebody who wants to know when an object has gone.
+pub(crate) trait Obituary: Send + Sync {
+    /// Called once, in process context, with no lock of this module held.
+    fn gone(&self);
+}
+
+/// One hardware object, whose memory outlives it while somebody looks.
+///
+/// # Invariants
+///
+/// `owners` is the number of [`Owner`]s. Once it is zero it stays so, unless the attempt to destroy
+/// the hardware object failed and its only owner got it back.
+#[pin_data]
+pub(crate) struct Object<K: Kind> {
+    owners: Atomic<i32>,
+    /// None once the hardware object is destroyed.
+    state: UseLock<Option<K>>,
+    context: Arc<Context>,
+    place: Place,
+    /// The bytes that the driver answered when it made the object.
+    response: KVec<u8>,
+    #[pin]
+    watchers: Mutex<KVec<Arc<dyn Obituary>>>,
+}
+
+/// One owner of an object. The last to go destroys the hardware object.
+///
+/// Must be dropped in process context, and not under a lock that drivers or this module take.
+///
+/// # Invariants
+///
+/// Counted in `owners` while `counted`.
+pub(crate) struct Owner<K: Kind> {
+    object: Arc<Object<K>>,
+    counted: bool,
+}
+
+/// Somebody who knows an object without owning it.
+pub(crate) struct Weak<K: Kind>(Arc<Object<K>>);
+
+/// An object in use: it is not destroyed or changed before this is dropped.
+pub(crate) struct InUse<'a, K: Kind> {
+    hardware: SharedSome<'a, K>,
+    owner: &'a Owner<K>,
+}
+
+/// Memory and a place for an object whose hardware is yet to be made, so that nothing can fail once
+/// it is.
+pub(crate) struct Seat<K: Kind> {
+    memory: UniqueArc<mem::MaybeUninit<Object<K>>>,
+    room: Room,
+}
+
+impl<K: Kind> Seat<K> {
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self {
+            memory: UniqueArc::new_uninit(GFP_KERNEL)?,
+            room: Room::new()?,
+        })
+    }
+
+    /// The object, with its first owner.
+    pub(crate) fn fill(self, context: Arc<Context>, hardware: K, response: KVec<u8>) -> Owner<K> {
+        let place = context.objects().next_place();
+        let object = self.memory.pin_init_with(pin_init!(Object {
+            // INVARIANT: The owner below.
+            owners: Atomic::new(1),
+            state: UseLock::new(Some(hardware)),
+            context,
+            place,
+            response,
+            watchers <- new_mutex!(KVec::new()),
+        }));
+        let object: Arc<Object<K>> = match object {
+            Ok(object) => object.into(),
+            Err(never) => match never {},
+        };
+        let context = object.context.clone();
+        context.objects().enter(self.room, place, object.clone());
+        // INVARIANT: The count of one is this one's.
+        Owner {
+            object,
+            counted: true,
+        }
+    }
+}
+
+impl<K: Kind> Owner<K> {
+    /// Uses the object: `EIO` if it is destroyed, `EBUSY` while it is being changed.
+    pub(crate) fn lock(&self) -> Result<InUse<'_, K>> {
+        Ok(InUse {
+            hardware: self.object.state.try_shared()?.some().ok_or(EIO)?,
+            owner: self,
+        })
+    }
+
+    /// Gives up this ownership. If it was the last one the hardware object is destroyed, and where
+    /// the driver refuses that, all is as before.
+    pub(crate) fn give_up(mut self) -> core::result::Result<(), (Self, Error)> {
+        if self.object.leave_unless_last() {
+            self.counted = false;
+            return Ok(());
+        }
+        match self.object.bury() {
+            Ok(()) => {
+                self.counted = false;
+                self.object.announce();
+                Ok(())
+            }
+            Err(e) => {
+                // INVARIANT: The only owner is back.
+                self.object.owners.store(1, Release);
+                Err((self, e))
+            }
+        }
+    }
+
+    pub(crate) fn downgrade(&self) -> Weak<K> {
+        Weak(self.object.clone())
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.object.context
+    }
+
+    /// The bytes that the driver answered when it made the object.
+    pub(crate) fn response(&self) -> &[u8] {
+        &self.object.response
+    }
+
+    /// How many owners there are; others come and go meanwhile.
+    pub(crate) fn owners(&self) -> i32 {
+        self.object.owners.load(Relaxed)
+    }
+
+    /// Asks for a call when the object is gone. If it is gone already the call comes at once.
+    pub(crate) fn on_death(&self, watcher: Arc<dyn Obituary>) -> Result {
+        self.object.watchers.lock().push(watcher, GFP_KERNEL)?;
+        // Device removal destroys objects that have owners.
+        if self.object.state.try_shared().is_ok_and(|state| state.is_none()) {
+            self.object.announce();
+        }
+        Ok(())
+    }
+}
+
+impl<K: Kind> Clone for Owner<K> {
+    fn clone(&self) -> Self {
+        // INVARIANT: Counted; an owner exists, so the count was not zero.
+        self.object.owners.add(1, Relaxed);
+        Self {
+            object: self.object.clone(),
+            counted: true,
+        }
+    }
+}
+
+impl<K: Kind> Drop for Owner<K> {
+    fn drop(&mut self) {
+        if self.counted && !self.object.leave_unless_last() {
+            self.object.end();
+        }
+    }
+}
+
+impl<K: Kind> Object<K> {
+    /// One owner less, unless it is the last: then the count is zero, from where nobody else can
+    /// bring it up, and the caller owes the end of the hardware object.
+    fn leave_unless_last(&self) -> bool {
+        self.owners.fetch_sub(1, Full) != 1
+    }
+
+    /// Destroys the hardware object, if it is there. On failure nothing has changed.
+    fn bury(&self) -> Result {
+        // Without a device its removal does this, or has done it.
+        let Ok(live) = self.context.device().live() else {
+            return Ok(());
+        };
+        self.destroy(&live)
+    }
+
+    fn destroy(&self, live: &Live<'_>) -> Result {
+        let mut state = self.state.try_exclusive()?;
+        let Some(hardware) = state.take() else {
+            return Ok(());
+        };
+        let home = self.context.home();
+        let mut left = Some(hardware);
+        Bundle::with_none(home, |bundle| {
+            let Some(hardware) = left.take() else {
+                return Ok(());
+            };
+            hardware.destroy(live, bundle).map_err(|(hardware, e)| {
+                left = Some(hardware);
+                e
+            })
+        })
+        .inspect_err(|_| *state = left.take())
+    }
+
+    /// Destroys the hardware object for whoever cannot be told that it failed.
+    fn end(&self) {
+        if let Err(e) = self.bury() {
+            self.leak(e);
+        }
+        self.announce();
+    }
+
+    /// What the driver does not let go stays, with all that it was made from: its memory may be in
+    /// use by the hardware.
+    fn leak(&self, e: Error) {
+        dev_err!(
+            self.context.device().dev(),
+            "{} cannot be destroyed ({}) and is leaked\n",
+            K::NAME,
+            e.to_errno()
+        );
+        if let Ok(mut state) = self.state.try_exclusive() {
+            mem::forget(state.take());
+        }
+        mem::forget(self.context.clone());
+    }
+
+    /// Takes the object off the list of those that live, and tells those who watch.
+    fn announce(&self) {
+        self.context.objects().leave(self.place);
+        let watchers = mem::take(&mut *self.watchers.lock());
+        for watcher in watchers {
+            watcher.gone();
+        }
+    }
+}
+
+impl<K: Kind> Mortal for Object<K> {
+    fn kill(&self, live: &Live<'_>) {
+        if let Err(e) = self.destroy(live) {
+            self.leak(e);
+        }
+        self.announce();
+    }
+}
+
+impl<K: Kind> InUse<'_, K> {
+    /// One more owner of the object in use, for a child of it.
+    pub(crate) fn owner(&self) -> Owner<K> {
+        self.owner.clone()
+    }
+}
+
+impl<K: Kind> Deref for InUse<'_, K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        &self.hardware
+    }
+}
+
+impl<K: Kind> Weak<K> {
+    /// Becomes an owner, if there is one.
+    pub(crate) fn upgrade(&self) -> Option<Owner<K>> {
+        let mut owners = self.0.owners.load(Relaxed);
+        while owners != 0 {
+            match self.0.owners.cmpxchg(owners, owners.checked_add(1)?, Acquire) {
+                // INVARIANT: Counted.
+                Ok(_) => {
+                    return Some(Owner {
+                        object: self.0.clone(),
+                        counted: true,
+                    })
+                }
+                Err(now) => owners = now,
+            }
+        }
+        None
+    }
+}

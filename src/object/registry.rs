@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What must end when a device goes: the Contexts of a Device, and the Objects of a Context.
+//!
+//! They end newest first, so that a child ends before what it was made from.
+
+use crate::rdma::device::Live;
+use kernel::{
+    new_mutex,
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNodeReservation, //
+    },
+    sync::{
+        Arc,
+        Mutex, //
+    },
+};
+
+/// Something that ends with its device.
+pub(crate) trait Mortal: Send + Sync {
+    /// Destroys what is left of it in hardware. Nobody else has access to the device.
+    fn kill(&self, live: &Live<'_>);
+
+    /// Takes back what is mapped of it into user space.
+    fn zap(&self) {}
+}
+
+/// Those that live, in the order of their making. The lock is taken last, and nothing is called
+/// under it.
+#[pin_data]
+pub(crate) struct Registry {
+    #[pin]
+    living: Mutex<Living>,
+}
+
+struct Living {
+    next: u64,
+    all: RBTree<u64, Arc<dyn Mortal>>,
+}
+
+/// Room for one more.
+pub(crate) struct Room(RBTreeNodeReservation<u64, Arc<dyn Mortal>>);
+
+impl Room {
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self(RBTreeNodeReservation::new(GFP_KERNEL)?))
+    }
+}
+
+/// A place in a registry.
+#[derive(Clone, Copy)]
+pub(crate) struct Place(u64);
+
+impl Registry {
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
+            living <- new_mutex!(Living { next: 0, all: RBTree::new() }),
+        })
+    }
+
+    /// The place that the next one to enter gets, if it is passed to [`Registry::enter`].
+    pub(crate) fn next_place(&self) -> Place {
+        let mut living = self.living.lock();
+        let place = living.next;
+        // 2^64 objects take centuries.
+        living.next = living.next.wrapping_add(1);
+        Place(place)
+    }
+
+    pub(crate) fn enter(&self, room: Room, place: Place, one: Arc<dyn Mortal>) {
+        let node = room.0.into_node(place.0, one);
+        self.living.lock().all.insert(node);
+    }
+
+    /// Leaves; the memory of the entry is freed here, not under the lock.
+    pub(crate) fn leave(&self, place: Place) {
+        let node = self.living.lock().all.remove_node(&place.0);
+        drop(node);
+    }
+
+    /// Ends all, newest first.
+    pub(crate) fn kill_all(&self, live: &Live<'_>) {
+        while let Some(one) = self.take_newest() {
+            one.kill(live);
+        }
+    }
+
+    /// Takes back what is mapped of any.
+    pub(crate) fn zap_all(&self) {
+        let mut from = 0;
+        while let Some((key, one)) = self.first_from(from) {
+            one.zap();
+            from = key.wrapping_add(1);
+        }
+    }
+
+    fn first_from(&self, key: u64) -> Option<(u64, Arc<dyn Mortal>)> {
+        let living = self.living.lock();
+        let cursor = living.all.cursor_lower_bound(&key)?;
+        let (key, one) = cursor.current();
+        Some((*key, one.clone()))
+    }
+
+    fn take_newest(&self) -> Option<Arc<dyn Mortal>> {
+        let mut living = self.living.lock();
+        let cursor = living.all.cursor_back_mut()?;
+        let (_, node) = cursor.remove_current();
+        drop(living);
+        Some(node.to_key_value().1)
+    }
+}

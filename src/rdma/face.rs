@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The `struct ib_uobject` that a hardware object points to.
+//!
+//! Drivers read the context in it, and that it is there at all, which tells them that the object is
+//! user space's. It belongs to the object and lives as long, unlike the
+//! [`Handle`](super::handle::Handle)s, of which an object may have many.
+
+use super::{
+    device::Live,
+    ucontext::UcontextRef, //
+};
+use crate::bindings;
+use kernel::{
+    error::to_result,
+    prelude::*,
+    types::Opaque, //
+};
+
+const HCA_OBJECT: bindings::rdmacg_resource_type =
+    bindings::rdmacg_resource_type_RDMACG_RESOURCE_HCA_OBJECT;
+
+/// A C structure that begins with a `struct ib_uobject`.
+///
+/// # Safety
+///
+/// The structure's first field must be (of a structure whose first field is, and so on) an
+/// `ib_uobject`, and zeroes must be valid for the rest until its owner fills it in.
+pub(crate) unsafe trait UobjectLike: pin_init::Zeroable {}
+
+// SAFETY: It is one.
+unsafe impl UobjectLike for bindings::ib_uobject {}
+// SAFETY: By the layout of `drivers/infiniband/core/uverbs.h`.
+unsafe impl UobjectLike for bindings::ib_ucq_object {}
+// SAFETY: By the layout of `drivers/infiniband/core/uverbs.h`.
+unsafe impl UobjectLike for bindings::ib_uqp_object {}
+
+/// The face of one object, charged to the rdma cgroup of the process that made it.
+///
+/// # Invariants
+///
+/// `charged` tells whether `cg_obj` holds a charge.
+pub(crate) struct Face<T: UobjectLike = bindings::ib_uobject> {
+    uobject: Pin<KBox<Opaque<T>>>,
+    charged: bool,
+}
+
+// SAFETY: Only the owner of the face changes it.
+unsafe impl<T: UobjectLike> Send for Face<T> {}
+// SAFETY: Only the owner of the face changes it.
+unsafe impl<T: UobjectLike> Sync for Face<T> {}
+
+impl<T: UobjectLike> Face<T> {
+    /// For an object of `context`.
+    pub(crate) fn new(live: &Live<'_>, context: &UcontextRef<'_>) -> Result<Self> {
+        let uobject = KBox::pin_init(Opaque::<T>::ffi_init(|slot| {
+            // SAFETY: `slot` is valid for writes, and zeroes are a valid `T`.
+            unsafe { slot.write_bytes(0, 1) }
+        }), GFP_KERNEL)?;
+        // INVARIANT: Not charged yet.
+        let mut face = Self {
+            uobject,
+            charged: false,
+        };
+        let raw = face.uobject();
+        // SAFETY: By the contract of `UobjectLike`; ours alone.
+        unsafe {
+            (*raw).context = context.as_raw();
+            (*raw).ufile = context.ufile();
+        }
+        // SAFETY: The device is valid.
+        to_result(unsafe {
+            bindings::ib_rdmacg_try_charge(&raw mut (*raw).cg_obj, live.as_raw(), HCA_OBJECT)
+        })?;
+        // INVARIANT: As just done.
+        face.charged = true;
+        Ok(face)
+    }
+
+    pub(super) fn as_raw(&self) -> *mut T {
+        self.uobject.get()
+    }
+
+    pub(super) fn uobject(&self) -> *mut bindings::ib_uobject {
+        self.as_raw().cast()
+    }
+
+    /// The context that the driver finds here.
+    pub(super) fn context(&self) -> *mut bindings::ib_ucontext {
+        // SAFETY: By the contract of `UobjectLike`; set in `new`.
+        unsafe { (*self.uobject()).context }
+    }
+
+    /// Gives the charge back. What is not retired stays charged, as the device's cgroup is needed
+    /// for that.
+    pub(crate) fn retire(&mut self, live: &Live<'_>) {
+        if core::mem::take(&mut self.charged) {
+            // SAFETY: By the type's invariant; the device is valid. INVARIANT: Given back.
+            unsafe {
+                bindings::ib_rdmacg_uncharge(
+                    &raw mut (*self.uobject()).cg_obj,
+                    live.as_raw(),
+                    HCA_OBJECT,
+                )
+            };
+        }
+    }
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The table of handles: `ib_uverbs_file::idr`, and the `struct ib_uobject`s in it.
+//!
+//! A handle is a `struct ib_uobject` with a payload of ours behind it, in one allocation that C code
+//! may look up, count and free, too: `ib_uverbs_support` does so for the objects that drivers define
+//! themselves, which share the table. So the payload must be gone when the count goes to zero, and
+//! it is: whoever takes a handle out of the table takes the payload first.
+//!
+//! The lock of a handle is its `usecnt`, in the way of `uverbs_try_lock_object()`: a positive number
+//! of users, or -1 for one who excludes all. It is tried, and never waited for.
+
+use crate::sys::num::Unsigned;
+use crate::sys::num::Signed;
+use super::ufile::UFile;
+use crate::bindings;
+use core::{
+    cell::UnsafeCell,
+    ffi::c_void,
+    marker::PhantomData,
+    ptr::{
+        self,
+        NonNull, //
+    },
+};
+use kernel::{
+    error::to_result,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        rcu, //
+    },
+    types::Opaque, //
+};
+
+/// The types of handles of ours: in a `struct ib_uobject` the pointer to one of these tells what it
+/// is, and that it is ours.
+pub(crate) struct ApiObject(bindings::uverbs_api_object);
+
+// SAFETY: Never written.
+unsafe impl Sync for ApiObject {}
+
+impl ApiObject {
+    /// For objects of `id` of `enum uverbs_default_objects`.
+    pub(crate) const fn new(id: u16) -> Self {
+        Self(bindings::uverbs_api_object {
+            type_class: &raw const bindings::uverbs_idr_class,
+            id: id as u32,
+            ..pin_init::zeroed()
+        })
+    }
+
+    const fn as_raw(&'static self) -> *const bindings::uverbs_api_object {
+        &raw const self.0
+    }
+}
+
+/// The allocation behind a handle.
+#[repr(C)]
+struct Memory<P> {
+    uobject: Opaque<bindings::ib_uobject>,
+    payload: UnsafeCell<Option<P>>,
+}
+
+/// A counted handle.
+///
+/// # Invariants
+///
+/// Points to an initialised [`Memory<P>`] and owns one count of it. The payload is read only with
+/// `usecnt` above zero, and written only with `usecnt` at -1.
+pub(crate) struct Handle<P>(NonNull<Memory<P>>, PhantomData<P>);
+
+impl<P> Handle<P> {
+    fn usecnt(&self) -> &Atomic<i32> {
+        // SAFETY: By the type's invariant, and accessed atomically only.
+        unsafe { Atomic::from_ptr(&raw mut (*self.uobject()).usecnt.counter) }
+    }
+
+    fn uobject(&self) -> *mut bindings::ib_uobject {
+        // SAFETY: By the type's invariant.
+        unsafe { (*self.0.as_ptr()).uobject.get() }
+    }
+
+    fn payload(&self) -> *mut Option<P> {
+        // SAFETY: By the type's invariant.
+        unsafe { (*self.0.as_ptr()).payload.get() }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        // SAFETY: By the type's invariant; set before the handle is published.
+        unsafe { (*self.uobject()).id }.to_unsigned()
+    }
+
+    /// Shares the payload; `EBUSY` while somebody excludes others.
+    pub(crate) fn share(self) -> Result<SharedHandle<P>> {
+        let mut users = self.usecnt().load(Relaxed);
+        loop {
+            let more = users.checked_add(1).filter(|&n| n > 0).ok_or(EBUSY)?;
+            match self.usecnt().cmpxchg(users, more, Acquire) {
+                // SAFETY: Counted just now, so nobody writes it.
+                Ok(_) if unsafe { &*self.payload() }.is_some() => return Ok(SharedHandle(self)),
+                Ok(_) => {
+                    self.usecnt().fetch_sub(1, Release);
+                    return Err(ENOENT);
+                }
+                Err(now) => users = now,
+            }
+        }
+    }
+
+    /// Takes the payload out, to be put back or dropped; `EBUSY` while anybody uses it.
+    pub(crate) fn exclude(self) -> Result<(P, ExclusiveHandle<P>)> {
+        if self.usecnt().cmpxchg(0, -1, Acquire).is_err() {
+            return Err(EBUSY);
+        }
+        // SAFETY: Nobody else reads or writes it.
+        let payload = unsafe { &mut *self.payload() }.take();
+        let exclusive = ExclusiveHandle(Some(self));
+        Ok((payload.ok_or(ENOENT)?, exclusive))
+    }
+}
+
+impl<P> Drop for Handle<P> {
+    fn drop(&mut self) {
+        // SAFETY: By the type's invariant. The payload is gone when the last count goes: while the
+        // handle is in a table that has one, and it is taken out of both together.
+        unsafe { bindings::uverbs_uobject_put(self.uobject()) };
+    }
+}
+
+/// A handle whose payload is shared.
+///
+/// # Invariants
+///
+/// Counted in `usecnt`, and the payload is there.
+pub(crate) struct SharedHandle<P>(Handle<P>);
+
+impl<P> core::ops::Deref for SharedHandle<P> {
+    type Target = Option<P>;
+
+    fn deref(&self) -> &Option<P> {
+        // SAFETY: By the type's invariant nobody writes it.
+        unsafe { &*self.0.payload() }
+    }
+}
+
+impl<P> SharedHandle<P> {
+    /// For C code that wants a `struct ib_uobject` of this handle.
+    pub(crate) fn as_uobject(&self) -> *mut bindings::ib_uobject {
+        self.0.uobject()
+    }
+}
+
+impl<P> Drop for SharedHandle<P> {
+    fn drop(&mut self) {
+        self.0.usecnt().fetch_sub(1, Release);
+    }
+}
+
+/// A handle whose payload was taken, in the table still; as it was if it is just dropped.
+pub(crate) struct ExclusiveHandle<P>(Option<Handle<P>>);
+
+impl<P> ExclusiveHandle<P> {
+    /// Puts the payload back.
+    pub(crate) fn restore(self, payload: P) {
+        if let Some(handle) = &self.0 {
+            // SAFETY: `usecnt` is -1 by `exclude`, so nobody else reads or writes it.
+            unsafe { *handle.payload() = Some(payload) };
+        }
+    }
+
+    /// Takes the handle out of the table. It stays locked, for those who found it before.
+    pub(crate) fn erase(mut self, table: &UFile) {
+        if let Some(handle) = self.0.take() {
+            erase_id(table, handle.id());
+            put_object_pointer(&handle, ptr::null_mut());
+            // SAFETY: The count of the table, which it is no longer in.
+            unsafe { bindings::uverbs_uobject_put(handle.uobject()) };
+        }
+    }
+}
+
+impl<P> Drop for ExclusiveHandle<P> {
+    fn drop(&mut self) {
+        if let Some(handle) = &self.0 {
+            handle.usecnt().store(0, Release);
+        }
+    }
+}
+
+fn put_object_pointer<P>(handle: &Handle<P>, object: *mut c_void) {
+    // SAFETY: The handle is locked exclusively, or not published yet.
+    unsafe { (*handle.uobject()).object = object };
+}
+
+fn xa(table: &UFile) -> *mut bindings::xarray {
+    // SAFETY: In bounds.
+    unsafe { &raw mut (*table.as_raw()).idr }
+}
+
+fn erase_id(table: &UFile, id: u32) {
+    // SAFETY: The table is initialised.
+    unsafe { bindings::xa_erase(xa(table), id as usize) };
+}
+
+/// Where the search for a free id begins, so that an id is not used again soon.
+pub(crate) struct NextId(UnsafeCell<u32>);
+
+// SAFETY: Accessed under the table's lock only, in `Reservation::new`.
+unsafe impl Send for NextId {}
+// SAFETY: Accessed under the table's lock only, in `Reservation::new`.
+unsafe impl Sync for NextId {}
+
+impl NextId {
+    pub(crate) const fn new() -> Self {
+        Self(UnsafeCell::new(0))
+    }
+}
+
+/// A handle in the making: it has an id, and nobody can see it. Undone if it is dropped.
+pub(crate) struct Reservation<'a, P> {
+    table: &'a UFile,
+    id: u32,
+    handle: Handle<P>,
+}
+
+impl<'a, P> Reservation<'a, P> {
+    /// `next` must be the table's own.
+    pub(crate) fn new(table: &'a UFile, next: &NextId) -> Result<Self> {
+        let memory = KBox::new(
+            Memory {
+                uobject: Opaque::<bindings::ib_uobject>::zeroed(),
+                payload: UnsafeCell::new(None),
+            },
+            GFP_KERNEL,
+        )?;
+        // SAFETY: Not null. INVARIANT: The count is set to one below, and owned here.
+        let handle = unsafe { NonNull::new_unchecked(KBox::into_raw(memory)) };
+        // SAFETY: A new structure, ours alone.
+        unsafe {
+            let raw = (*handle.as_ptr()).uobject.get();
+            (*raw).ref_.refcount.refs.counter = 1;
+            (*raw).usecnt.counter = -1;
+            (*raw).ufile = table.as_raw();
+            bindings::INIT_LIST_HEAD(&raw mut (*raw).list);
+        }
+        let handle = Handle(handle, PhantomData);
+        let mut id = 0;
+        let limit = bindings::xa_limit {
+            min: 0,
+            max: u32::MAX,
+        };
+        // SAFETY: The table is initialised.
+        unsafe { bindings::xa_lock(xa(table)) };
+        // SAFETY: Locked; a null entry reserves the id.
+        let found = unsafe {
+            bindings::__xa_alloc_cyclic(
+                xa(table),
+                &mut id,
+                ptr::null_mut(),
+                limit,
+                next.0.get(),
+                bindings::GFP_KERNEL,
+            )
+        };
+        // SAFETY: Locked above.
+        unsafe { bindings::xa_unlock(xa(table)) };
+        // 1 tells that the search has wrapped round.
+        to_result(found.min(0))?;
+        // SAFETY: Ours alone.
+        unsafe { (*handle.uobject()).id = id.to_signed() };
+        Ok(Self { table, id, handle })
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Makes the handle visible, with what it holds. `object` is what C code finds in it.
+    pub(crate) fn publish(self, payload: P, object: *mut c_void, api: &'static ApiObject) {
+        // SAFETY: Not visible yet, and locked exclusively.
+        unsafe { *self.handle.payload() = Some(payload) };
+        put_object_pointer(&self.handle, object);
+        // SAFETY: Not visible yet.
+        unsafe { (*self.handle.uobject()).uapi_object = api.as_raw() };
+        self.handle.usecnt().store(0, Release);
+        let this = core::mem::ManuallyDrop::new(self);
+        // SAFETY: The table is initialised, and the id reserved, so that this needs no memory. The
+        // handle's count goes over to the table.
+        unsafe {
+            bindings::xa_store(
+                xa(this.table),
+                this.id as usize,
+                this.handle.uobject().cast(),
+                bindings::GFP_KERNEL,
+            )
+        };
+    }
+}
+
+impl<P> Drop for Reservation<'_, P> {
+    fn drop(&mut self) {
+        erase_id(self.table, self.id);
+    }
+}
+
+/// Finds a handle of type `api`: `ENOENT` if there is none with this id, and `EINVAL` if it is of
+/// another type or the id cannot be one.
+pub(crate) fn find<P>(table: &UFile, id: i64, api: &'static ApiObject) -> Result<Handle<P>> {
+    let id = usize::try_from(id).map_err(|_| EINVAL)?;
+    let uobject = {
+        let _rcu = rcu::read_lock();
+        // SAFETY: The table is initialised; what is in it is freed by RCU.
+        let uobject = unsafe { bindings::xa_load(xa(table), id) }.cast::<bindings::ib_uobject>();
+        // SAFETY: Not freed before the RCU section ends.
+        if uobject.is_null() || !unsafe { bindings::shverbs_uobject_get_unless_zero(uobject) } {
+            return Err(ENOENT);
+        }
+        uobject
+    };
+    // SAFETY: Counted; set before it was published.
+    if unsafe { (*uobject).uapi_object } != api.as_raw() {
+        // SAFETY: Counted above.
+        unsafe { bindings::uverbs_uobject_put(uobject) };
+        return Err(EINVAL);
+    }
+    // INVARIANT: `api` is of ours, so this is a `Memory`, and the count is this one's.
+    // SAFETY: Not null.
+    Ok(Handle(unsafe { NonNull::new_unchecked(uobject.cast()) }, PhantomData))
+}
+
+/// Empties the table of all handles that `is_ours` knows, and gives their payloads to `f`. For the
+/// end of a file: nobody may use the table meanwhile.
+pub(crate) fn drain<P>(
+    table: &UFile,
+    is_ours: impl Fn(u32) -> Option<&'static ApiObject>,
+    mut f: impl FnMut(P),
+) {
+    let mut id = 0;
+    loop {
+        // SAFETY: The table is initialised.
+        let entry = unsafe {
+            bindings::xa_find(xa(table), &mut id, usize::MAX, bindings::XA_PRESENT)
+        };
+        if entry.is_null() {
+            return;
+        }
+        let uobject = entry.cast::<bindings::ib_uobject>();
+        // SAFETY: The table holds a count; set before the handle was published.
+        let api = unsafe { (*uobject).uapi_object };
+        // SAFETY: As above.
+        let ours = is_ours(unsafe { (*api).id }).is_some_and(|o| o.as_raw() == api);
+        if ours {
+            // SAFETY: Not null. INVARIANT: A `Memory` by its type; takes the table's count over.
+            let handle = Handle::<P>(unsafe { NonNull::new_unchecked(uobject.cast()) }, PhantomData);
+            erase_id(table, handle.id());
+            put_object_pointer(&handle, ptr::null_mut());
+            // SAFETY: By this function's contract nobody reads or writes it.
+            let payload = unsafe { &mut *handle.payload() }.take();
+            if let Some(payload) = payload {
+                f(payload);
+            }
+        }
+        let Some(next) = id.checked_add(1) else { return };
+        id = next;
+    }
+}

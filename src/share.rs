@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sharing: `include/uapi/rdma/shverbs.h`.
+
+#![forbid(unsafe_code)]
+
+mod export;
+mod import;
+mod info;
+mod publish;
+mod release;
+
+use crate::dispatch::Method;
+
+pub(crate) const METHODS: &[Method] = &[
+    info::METHOD,
+    export::METHOD,
+    import::METHOD,
+    publish::METHOD,
+    release::METHOD,
+];

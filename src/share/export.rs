@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! EXPORT: a handle becomes an object fd.
+
+use crate::{
+    backend,
+    bindings as b,
+    dispatch::{
+        Attr,
+        Call,
+        Method, //
+    },
+    object::{
+        fd::ObjectFd,
+        Right,
+        Rights, //
+    },
+};
+use kernel::{
+    fs::file::flags,
+    prelude::*, //
+};
+
+pub(super) const METHOD: Method = Method::new(
+    b::shverbs_methods_share_SHVERBS_METHOD_EXPORT,
+    &[
+        Attr::constant(OBJECT_ID),
+        Attr::constant(HANDLE),
+        Attr::flags(RIGHTS).optional(),
+        Attr::fd(FD),
+    ],
+    run,
+);
+
+const OBJECT_ID: u32 = b::shverbs_attrs_export_SHVERBS_ATTR_EXPORT_OBJECT_ID;
+const HANDLE: u32 = b::shverbs_attrs_export_SHVERBS_ATTR_EXPORT_HANDLE;
+const RIGHTS: u32 = b::shverbs_attrs_export_SHVERBS_ATTR_EXPORT_RIGHTS;
+const FD: u32 = b::shverbs_attrs_export_SHVERBS_ATTR_EXPORT_FD;
+
+fn run(call: &mut Call<'_, '_>) -> Result {
+    let kind: u16 = call.constant(OBJECT_ID)?;
+    backend::of(call.live).check_shareable(kind)?;
+    let found = call.file.find_any(u32::from(kind), call.constant(HANDLE)?)?;
+    let entry = found.entry()?;
+    entry.rights.require(Right::Share)?;
+    let rights = if call.has(RIGHTS) {
+        Rights::try_from(call.flags(RIGHTS, Rights::all().into())?)?
+    } else {
+        entry.rights
+    };
+    entry.rights.require_all(rights)?;
+    let fd = ObjectFd::new(entry.owner.clone(), rights)?;
+    call.attach_fd(FD, fd, flags::O_RDONLY)
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! IMPORT: an object fd becomes a handle.
+
+use crate::{
+    abi::mr::MrAttrs,
+    bindings as b,
+    dispatch::{
+        Attr,
+        Call,
+        Method, //
+    },
+    object::{
+        fd::ObjectFd,
+        kinds::Mr,
+        AnyOwner,
+        Kind,
+        Right, //
+    },
+    sys, //
+};
+use kernel::prelude::*;
+
+pub(super) const METHOD: Method = Method::new(
+    b::shverbs_methods_share_SHVERBS_METHOD_IMPORT,
+    &[
+        Attr::raw_fd(FD),
+        Attr::input::<u64>(USER_HANDLE).optional(),
+        Attr::output::<u32>(HANDLE),
+        Attr::output::<u32>(OBJECT_ID),
+        Attr::output::<u32>(RIGHTS).optional(),
+        Attr::output_struct::<MrAttrs>(MR, size_of::<MrAttrs>()).optional(),
+        Attr::output_min(DRIVER, 0).optional(),
+    ],
+    run,
+);
+
+const FD: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_FD;
+const USER_HANDLE: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_USER_HANDLE;
+const HANDLE: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_HANDLE;
+const OBJECT_ID: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_OBJECT_ID;
+const RIGHTS: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_RIGHTS;
+const MR: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_MR;
+const DRIVER: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_DRIVER;
+
+fn run(call: &mut Call<'_, '_>) -> Result {
+    call.context()?.lock()?;
+    let fd = sys::file::lookup::<ObjectFd>(call.number(FD)?)?;
+    let owner = fd.owner().clone();
+    if !core::ptr::eq(owner.device(), call.file.data().device()) {
+        return Err(EXDEV);
+    }
+    // Also tells whether it is still there.
+    owner.as_ptr()?;
+    let user_handle = if call.has(USER_HANDLE) { call.read(USER_HANDLE)? } else { 0 };
+    let handle = call.reserve(None)?;
+    call.write(HANDLE, &handle.id())?;
+    call.write(OBJECT_ID, &u32::from(owner.id()))?;
+    call.write_if(RIGHTS, &u32::from(fd.rights()))?;
+    if call.has(MR) {
+        fd.rights().require(Right::Use)?;
+        call.write_struct(MR, &mr_attrs(&owner)?)?;
+    }
+    if call.has(DRIVER) {
+        call.write_bytes(DRIVER, owner.response())?;
+    }
+    call.attach(handle, owner, fd.rights(), user_handle);
+    Ok(())
+}
+
+/// What an importer must know of a region; `ENOMSG` for other kinds.
+fn mr_attrs(owner: &AnyOwner) -> Result<MrAttrs> {
+    let mr = Mr::unwrap(owner).ok_or(ENOMSG)?.lock()?;
+    let keys = mr.hw.keys();
+    Ok(MrAttrs {
+        iova: keys.iova,
+        length: keys.length,
+        lkey: keys.lkey,
+        rkey: keys.rkey,
+        access: mr.access,
+        reserved: 0,
+    })
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the `kernel` crate lacks: small wrappers of single C facilities, each with its contract.
+
+pub(crate) mod chrdev;
+pub(crate) mod file;
+pub(crate) mod num;
+pub(crate) mod user;
+pub(crate) mod uselock;
+
+/// Whether the caller may lock memory without limit.
+pub(crate) fn capable_ipc_lock() -> bool {
+    // SAFETY: Asks about the calling task only.
+    unsafe { crate::bindings::capable(crate::bindings::CAP_IPC_LOCK as kernel::ffi::c_int) }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The verbs: a file for each kind of object. Adding one is adding a method or a command to a list.
+
+#![forbid(unsafe_code)]
+
+mod device;
+mod mr;
+mod pd;
+
+use crate::{
+    bindings,
+    dispatch::{
+        method::Object,
+        Command,
+        Method, //
+    },
+    events,
+    share, //
+};
+
+/// The objects of the ioctl ABI.
+static OBJECTS: [Object; 5] = [
+    Object::new(bindings::uverbs_default_objects_UVERBS_OBJECT_DEVICE, device::METHODS),
+    Object::new(bindings::uverbs_default_objects_UVERBS_OBJECT_PD, pd::METHODS),
+    Object::new(bindings::uverbs_default_objects_UVERBS_OBJECT_MR, mr::METHODS),
+    Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_ASYNC_EVENT,
+        events::METHODS,
+    ),
+    Object::new(bindings::shverbs_objects_SHVERBS_OBJECT_SHARE, share::METHODS),
+];
+
+/// The commands of the write ABI, plain and extended.
+static COMMANDS: [&[Command]; 3] = [device::COMMANDS, pd::COMMANDS, mr::COMMANDS];
+
+/// The method of an object.
+pub(crate) fn method(object: u16, method: u16) -> Option<&'static Method> {
+    let object = OBJECTS.iter().find(|o| o.id == object)?;
+    object.methods.iter().find(|m| m.id == method)
+}
+
+/// The command with a number, of which an extended one has `IB_USER_VERBS_CMD_FLAG_EXTENDED`.
+pub(crate) fn command(number: u32) -> Option<&'static Command> {
+    COMMANDS.iter().copied().flatten().find(|c| c.id == number)
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Protection domains.
+
+use crate::{
+    abi::pd::{
+        AllocPd,
+        AllocPdResp,
+        DeallocPd, //
+    },
+    bindings,
+    dispatch::{
+        Attr,
+        Call,
+        Command,
+        Method, //
+    },
+    object::{
+        kinds::Pd,
+        Seat, //
+    },
+    rdma, //
+};
+use kernel::prelude::*;
+
+pub(super) const METHODS: &[Method] = &[Method::new(
+    bindings::uverbs_methods_pd_UVERBS_METHOD_PD_DESTROY,
+    &[Attr::handle(HANDLE)],
+    |call| call.file.destroy::<Pd>(call.number(HANDLE)?),
+)];
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command::new::<AllocPd, AllocPdResp>(
+        bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_ALLOC_PD,
+        alloc,
+    ),
+    Command::new::<DeallocPd, ()>(
+        bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DEALLOC_PD,
+        |call| {
+            let request: DeallocPd = call.request()?;
+            call.file.destroy::<Pd>(i64::from(request.pd_handle))
+        },
+    )
+    .no_udata(),
+];
+
+const HANDLE: u32 = bindings::uverbs_attrs_pd_destroy_ids_UVERBS_ATTR_DESTROY_PD_HANDLE;
+
+fn alloc(call: &mut Call<'_, '_>) -> Result {
+    let _request: AllocPd = call.request()?;
+    let handle = call.reserve(None)?;
+    let seat = Seat::new()?;
+    let context = call.context()?.lock()?;
+    let hw = rdma::pd::Pd::alloc(call.live, &context.borrow(), call.bundle)?;
+    let id = handle.id();
+    call.create(handle, seat, Pd { hw }, 0)?;
+    call.respond(&AllocPdResp { pd_handle: id })
+}
