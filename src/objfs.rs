@@ -49,7 +49,7 @@ use crate::{
 };
 use core::ptr;
 use kernel::{
-    fs::File,
+    fs::LocalFile,
     prelude::*, //
 };
 
@@ -93,7 +93,13 @@ pub(crate) fn device_removed(device: &Device) {
 /// Gives the object of `owner` the name `name` in the directory `dir`, as `SHVERBS_METHOD_PUBLISH`
 /// says, whose errors these are. The caller has seen to rights and to what a `strong` name needs,
 /// and holds no lock that the destruction of an object takes.
-pub(crate) fn publish(dir: &File, name: &[u8], mode: u16, owner: AnyOwner, strong: bool) -> Result {
+pub(crate) fn publish(
+    dir: &LocalFile,
+    name: &[u8],
+    mode: u16,
+    owner: AnyOwner,
+    strong: bool,
+) -> Result {
     let dir = fs::Directory::<ObjFs>::new(dir)?;
     if mode & !NAME_MODE != 0 {
         return Err(EINVAL);

@@ -20,7 +20,7 @@ use core::{
 use kernel::{
     error::to_result,
     ffi::c_void,
-    fs::File,
+    fs::LocalFile,
     module::this_module,
     prelude::*, //
 };
@@ -35,12 +35,12 @@ const NAME_MAX: usize = 255;
 /// `path` is that of an open file, on a mount of `F` and a directory.
 pub(crate) struct Directory<'a, F: FileSystem> {
     path: *const bindings::path,
-    _file: PhantomData<(&'a File, F)>,
+    _file: PhantomData<(&'a LocalFile, F)>,
 }
 
 impl<'a, F: FileSystem> Directory<'a, F> {
     /// `ENOTDIR` if `file` is no directory, `EINVAL` if it is one of another file system.
-    pub(crate) fn new(file: &'a File) -> Result<Self> {
+    pub(crate) fn new(file: &'a LocalFile) -> Result<Self> {
         // SAFETY: `file` is valid, and its path constant.
         let path = unsafe { &raw const (*file.as_ptr()).__bindgen_anon_1.f_path };
         // SAFETY: As above.
