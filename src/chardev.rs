@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The character devices `/dev/infiniband/uverbsN`.
+//! The character devices `/dev/infiniband/uverbsN`, and what becomes of them as devices come and go.
 
 #![forbid(unsafe_code)]
 
 use crate::{
+    bindings,
     dispatch,
+    objfs,
     object::{
         device::Inner,
         Device,
@@ -13,11 +15,16 @@ use crate::{
         OpenFile, //
     },
     rdma::{
+        client::Client,
         class::{
             AttrList,
             Attrs,
             Class,
             Groups, //
+        },
+        device::{
+            DeviceData,
+            Live, //
         },
         fops::{
             CharFile,
@@ -37,12 +44,36 @@ static ATTR_LIST: AttrList = AttrList::new(&ATTRS);
 static GROUPS: Groups = Groups::new(&ATTR_LIST, &GROUPS);
 static CLASS: Class<Inner> = Class::new(&GROUPS);
 
-pub(crate) fn class() -> &'static crate::bindings::class {
+pub(crate) fn class() -> &'static bindings::class {
     CLASS.as_raw()
 }
 
-pub(crate) fn fops(can_mmap: bool) -> &'static crate::bindings::file_operations {
-    Fops::<File>::table(can_mmap)
+impl DeviceData for Inner {
+    fn fops(can_mmap: bool) -> &'static bindings::file_operations {
+        Fops::<File>::table(can_mmap)
+    }
+
+    fn class() -> &'static bindings::class {
+        CLASS.as_raw()
+    }
+}
+
+impl Client for Inner {
+    fn new(live: &Live<'_>) -> Result<impl PinInit<Self, Error>> {
+        Self::new(live)
+    }
+
+    fn added(device: &Device) -> Result {
+        objfs::device_added(device)
+    }
+
+    fn removing(device: &Device) {
+        objfs::device_removed(device);
+    }
+
+    fn destroy_all(device: &Device, live: &Live<'_>) {
+        device.contexts().kill_all(live);
+    }
 }
 
 impl CharFile for File {

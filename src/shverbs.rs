@@ -2,10 +2,7 @@
 
 //! User space verbs with shared ownership, in the place of `ib_uverbs`.
 
-use kernel::{
-    prelude::*,
-    str::CStrExt as _, //
-};
+use kernel::prelude::*;
 
 mod abi;
 mod backend;
@@ -33,6 +30,7 @@ module! {
 /// What is registered, in the order in which it goes: devices first, then what they use.
 struct Shverbs {
     _client: Pin<KBox<rdma::client::Registration<object::device::Inner>>>,
+    _objfs: objfs::Registration,
     _class: rdma::class::Registration,
     _regions: sys::chrdev::Regions,
 }
@@ -43,9 +41,11 @@ impl kernel::Module for Shverbs {
             pr_err!("ib_uverbs has the device numbers: unload it first (modprobe -r rdma_ucm ib_uverbs)\n");
         })?;
         let class = rdma::class::Registration::new(chardev::class())?;
+        let objfs = objfs::Registration::new()?;
         let client = KBox::pin_init(rdma::client::Registration::new(), GFP_KERNEL)?;
         Ok(Self {
             _client: client,
+            _objfs: objfs,
             _class: class,
             _regions: regions,
         })

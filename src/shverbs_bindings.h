@@ -5,6 +5,8 @@
 #include <linux/anon_inodes.h>
 #include <linux/cdev.h>
 #include <linux/fs_context.h>
+#include <linux/fs_parser.h>
+#include <linux/fs_parser.h>
 #include <linux/pseudo_fs.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_umem.h>
@@ -20,3 +22,4 @@
 #include <uapi/rdma/shverbs.h>
 
 #include "helpers.h"
+#include "helpers_fs.h"

@@ -3,10 +3,15 @@
 //! What the `kernel` crate lacks: small wrappers of single C facilities, each with its contract.
 
 pub(crate) mod chrdev;
+pub(crate) mod deferred;
 pub(crate) mod file;
+pub(crate) mod fs;
+pub(crate) mod net;
 pub(crate) mod num;
+pub(crate) mod service;
 pub(crate) mod user;
 pub(crate) mod uselock;
+pub(crate) mod work;
 
 /// Whether the caller may lock memory without limit.
 pub(crate) fn capable_ipc_lock() -> bool {

@@ -26,13 +26,18 @@ use crate::{
         handle::Reservation, //
     },
     sys::file::{
+        self,
         FileType,
         PendingFd, //
     },
 };
 use kernel::{
+    fs::LocalFile,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        aref::ARef,
+        Arc, //
+    },
 };
 use zerocopy::{
     FromBytes,
@@ -126,6 +131,11 @@ impl<'a, 'b> Call<'a, 'b> {
             self.bundle.span(attr)?.at.read_bytes(to)?;
         }
         Ok(value)
+    }
+
+    /// The file that a raw descriptor in an attribute stands for.
+    pub(crate) fn any_file(&self, id: u32) -> Result<ARef<LocalFile>> {
+        file::any(self.number(id)?)
     }
 
     /// Bytes, at most `max`; `ENAMETOOLONG` if there are more.

@@ -13,7 +13,10 @@ use super::{
         Rights, //
     },
 };
-use crate::sys::file::Access;
+use crate::sys::{
+    deferred::Deferred,
+    file::Access, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -24,7 +27,7 @@ pub(crate) enum Name {
     /// Vanishes with the last other owner.
     Weak(AnyWeak),
     /// Owns the object until it is unlinked.
-    Strong(AnyOwner),
+    Strong(Deferred<AnyOwner>),
 }
 
 impl Name {
@@ -32,7 +35,7 @@ impl Name {
     pub(crate) fn owner(&self) -> Result<AnyOwner> {
         match self {
             Self::Weak(weak) => weak.upgrade().ok_or(ENOENT),
-            Self::Strong(owner) => Ok(owner.clone()),
+            Self::Strong(owner) => Ok(AnyOwner::clone(owner)),
         }
     }
 

@@ -38,7 +38,7 @@ use kernel::{
 
 /// What is done with devices as they come and go.
 pub(crate) trait Client: DeviceData {
-    fn new() -> impl PinInit<Self, Error>;
+    fn new(live: &Live<'_>) -> Result<impl PinInit<Self, Error>>;
 
     /// The device can be opened from here on.
     fn added(device: &UDevice<Self>) -> Result;
@@ -128,8 +128,11 @@ unsafe extern "C" fn add<T: Client>(ib: *mut bindings::ib_device) -> c_int {
         }
         let num = DevNum::new()?;
         let room = KBox::<Registered<T>>::new_uninit(GFP_KERNEL)?;
+        // SAFETY: The core keeps the device until this returns.
+        let live = unsafe { Live::new(ib) };
+        let data = T::new(&live)?;
         // SAFETY: The core keeps the device until `remove` has returned, which does what this asks.
-        let device = unsafe { UDevice::register(ib, &num, T::new()) }?;
+        let device = unsafe { UDevice::register(ib, &num, data) }?;
         if let Err(e) = T::added(&device) {
             // SAFETY: As above.
             unsafe { withdraw(&device) };

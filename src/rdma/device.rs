@@ -6,7 +6,10 @@
 use super::ufile::UFile;
 use crate::{
     bindings,
-    sys::chrdev::DevNum, //
+    sys::{
+        chrdev::DevNum,
+        net::Namespace, //
+    },
 };
 use core::{
     mem::offset_of,
@@ -341,6 +344,13 @@ pub(crate) struct Live<'a> {
 }
 
 impl Live<'_> {
+    /// # Safety
+    ///
+    /// `ib` must stay valid as long as the result.
+    pub(super) unsafe fn new(ib: NonNull<bindings::ib_device>) -> Self {
+        Self { ib, _guard: None }
+    }
+
     pub(crate) fn as_raw(&self) -> *mut bindings::ib_device {
         self.ib.as_ptr()
     }
@@ -388,6 +398,12 @@ impl Live<'_> {
         // SAFETY: As above.
         let dev: &device::Device = unsafe { device::Device::from_raw(dev.cast()) };
         dev.name()
+    }
+
+    /// Whether a network namespace may see the device.
+    pub(crate) fn accessible_from(&self, namespace: &Namespace) -> bool {
+        // SAFETY: Both are valid.
+        unsafe { bindings::rdma_dev_access_netns(self.ib.as_ptr(), namespace.as_ptr()) }
     }
 
     /// Whether the caller's network namespace may see the device.

@@ -55,7 +55,7 @@ fn run(call: &mut Call<'_, '_>) -> Result {
     if strong && !sys::capable_ipc_lock() {
         return Err(EPERM);
     }
-    let dir = sys::file::any(call.number(DIR_FD)?)?;
+    let dir = call.any_file(DIR_FD)?;
     objfs::publish(&dir, &name, mode, owner, strong)
 }
 

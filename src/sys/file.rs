@@ -266,7 +266,7 @@ pub(crate) fn lookup<T: FileType>(fd: i64) -> Result<Arc<T>> {
     Ok(this.into())
 }
 
-/// The file behind a descriptor of the caller; `EBADF` if there is none. For use within the call.
+/// The file behind a descriptor of the caller; `EBADF` if there is none.
 pub(crate) fn any(fd: i64) -> Result<ARef<LocalFile>> {
     let fd = u32::try_from(fd).map_err(|_| EBADF)?;
     LocalFile::fget(fd).map_err(|_| EBADF)
