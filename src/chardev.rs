@@ -100,7 +100,7 @@ impl CharFile for File {
         let file = file.data();
         let live = file.device().live()?;
         let context = file.context()?;
-        let ucontext = context.lock()?;
+        let ucontext = context.lock(&live)?;
         let keep = || -> kernel::sync::Arc<dyn mmap::Keep> { context.clone() };
         mmap::mmap(&live, &ucontext.borrow(), context.map_home(), keep, vma)
     }

@@ -6,7 +6,10 @@ use crate::sys::num::Signed;
 use super::method::UHW_OUT;
 use crate::{
     object::{
-        file::Entry,
+        file::{
+            Entry,
+            Found, //
+        },
         AnyOwner,
         Context,
         Kind,
@@ -228,6 +231,17 @@ impl<'a, 'b> Call<'a, 'b> {
         self.file.data().context()
     }
 
+    /// A handle of kind `K`: `ENOENT` if there is none with this id, `EINVAL` if it is of another
+    /// kind, `EBUSY` while it is being destroyed.
+    pub(crate) fn find<K: Kind>(&self, id: i64) -> Result<Found<'a>> {
+        self.file.find::<K>(self.live, id)
+    }
+
+    /// As [`Call::find`], of the kind with an id of `enum uverbs_default_objects`.
+    pub(crate) fn find_any(&self, kind: u32, id: i64) -> Result<Found<'a>> {
+        self.file.find_any(self.live, kind, id)
+    }
+
     /// A new handle's id, which an ioctl gives to user space in the attribute `id`.
     pub(crate) fn reserve(&self, id: Option<u32>) -> Result<Reservation<'a, Entry>> {
         // Before there is a context there are no objects.
@@ -303,7 +317,7 @@ impl<'a, 'b> Call<'a, 'b> {
             self.bundle.mark_written(attr)?;
         }
         if let Some(handle) = self.handle.take() {
-            let object = handle.entry.owner.as_ptr()?;
+            let object = handle.entry.owner.as_ptr(self.live)?;
             let api = handle.entry.owner.api();
             handle.reservation.publish(handle.entry, object, api);
         }

@@ -16,7 +16,10 @@ use super::{
     },
     Device, //
 };
-use crate::rdma::handle::ApiObject;
+use crate::rdma::{
+    device::Live,
+    handle::ApiObject, //
+};
 use core::ffi::c_void;
 use kernel::{
     fmt,
@@ -79,9 +82,9 @@ macro_rules! any {
             }
 
             /// `EIO` if the hardware object is destroyed.
-            pub(crate) fn as_ptr(&self) -> Result<*mut c_void> {
+            pub(crate) fn as_ptr(&self, live: &Live<'_>) -> Result<*mut c_void> {
                 match self {
-                    $(Self::$kind(owner) => Ok(owner.lock()?.as_ptr()),)*
+                    $(Self::$kind(owner) => Ok(owner.lock(live)?.as_ptr()),)*
                 }
             }
 
@@ -133,10 +136,13 @@ impl AnyOwner {
 }
 
 impl AnyOwner {
-    /// In bytes; zero where a kind has no size.
+    /// In bytes; zero where a kind has no size, or the object is gone.
     pub(crate) fn size(&self) -> u64 {
+        let Ok(live) = self.device().live() else {
+            return 0;
+        };
         match self {
-            Self::Mr(mr) => mr.lock().map_or(0, |mr| mr.hw.keys().length),
+            Self::Mr(mr) => mr.lock(&live).map_or(0, |mr| mr.hw.keys().length),
             _ => 0,
         }
     }

@@ -85,8 +85,9 @@ impl Context {
         &self.core.device
     }
 
-    /// The driver's context; `EIO` once it is gone.
-    pub(crate) fn lock(&self) -> Result<SharedSome<'_, Ucontext>> {
+    /// The driver's context; `EIO` once it is gone. Only while the device lives, as with
+    /// [`Owner::lock`](super::Owner::lock).
+    pub(crate) fn lock<'a>(&'a self, _live: &'a Live<'_>) -> Result<SharedSome<'a, Ucontext>> {
         self.core.ucontext.try_shared()?.some().ok_or(EIO)
     }
 

@@ -61,19 +61,22 @@ pub(crate) struct Entry {
 }
 
 /// A handle that somebody uses: it cannot be destroyed meanwhile.
-pub(crate) struct Found(SharedHandle<Entry>);
+pub(crate) struct Found<'a> {
+    handle: SharedHandle<Entry>,
+    live: &'a Live<'a>,
+}
 
-impl Found {
+impl Found<'_> {
     /// The object of the handle, in use: `EPERM` without `right`, `EIO` if it is destroyed, `EBUSY`
     /// while it is being changed.
     pub(crate) fn lock<K: Kind>(&self, right: Right) -> Result<InUse<'_, K>> {
         let entry = self.entry()?;
         entry.rights.require(right)?;
-        K::unwrap(&entry.owner).ok_or(EINVAL)?.lock()
+        K::unwrap(&entry.owner).ok_or(EINVAL)?.lock(self.live)
     }
 
     pub(crate) fn entry(&self) -> Result<&Entry> {
-        self.0.as_ref().ok_or(ENOENT)
+        self.handle.as_ref().ok_or(ENOENT)
     }
 }
 
@@ -120,14 +123,16 @@ impl OpenFile {
 
     /// Finds a handle of kind `K`: `ENOENT` if there is none with this id, `EINVAL` if it is of
     /// another kind, `EBUSY` while it is being destroyed.
-    pub(crate) fn find<K: Kind>(&self, id: i64) -> Result<Found> {
-        Ok(Found(handle::find(self.ufile(), id, K::api())?.share()?))
+    pub(crate) fn find<'a, K: Kind>(&self, live: &'a Live<'a>, id: i64) -> Result<Found<'a>> {
+        let handle = handle::find(self.ufile(), id, K::api())?.share()?;
+        Ok(Found { handle, live })
     }
 
     /// As [`Self::find`], of the kind with an id of `enum uverbs_default_objects`.
-    pub(crate) fn find_any(&self, kind: u32, id: i64) -> Result<Found> {
+    pub(crate) fn find_any<'a>(&self, live: &'a Live<'a>, kind: u32, id: i64) -> Result<Found<'a>> {
         let api = any::api_of(kind).ok_or(EOPNOTSUPP)?;
-        Ok(Found(handle::find(self.ufile(), id, api)?.share()?))
+        let handle = handle::find(self.ufile(), id, api)?.share()?;
+        Ok(Found { handle, live })
     }
 
     /// Gives a handle up. If it was the last owner the object is destroyed, and where the driver

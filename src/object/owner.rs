@@ -134,7 +134,10 @@ impl<K: Kind> Seat<K> {
 
 impl<K: Kind> Owner<K> {
     /// Uses the object: `EIO` if it is destroyed, `EBUSY` while it is being changed.
-    pub(crate) fn lock(&self) -> Result<InUse<'_, K>> {
+    ///
+    /// Only while the device lives: its removal destroys the object without asking who uses it,
+    /// once it has waited for all [`Live`]s.
+    pub(crate) fn lock<'a>(&'a self, _live: &'a Live<'_>) -> Result<InUse<'a, K>> {
         Ok(InUse {
             hardware: self.object.state.try_shared()?.some().ok_or(EIO)?,
             owner: self,
@@ -184,7 +187,11 @@ impl<K: Kind> Owner<K> {
     pub(crate) fn on_death(&self, watcher: Arc<dyn Obituary>) -> Result {
         self.object.watchers.lock().push(watcher, GFP_KERNEL)?;
         // Device removal destroys objects that have owners.
-        if self.object.state.try_shared().is_ok_and(|state| state.is_none()) {
+        let gone = match self.context().device().live() {
+            Ok(_live) => self.object.state.try_shared().is_ok_and(|state| state.is_none()),
+            Err(_) => true,
+        };
+        if gone {
             self.object.announce();
         }
         Ok(())

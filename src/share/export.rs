@@ -40,7 +40,7 @@ const FD: u32 = b::shverbs_attrs_export_SHVERBS_ATTR_EXPORT_FD;
 fn run(call: &mut Call<'_, '_>) -> Result {
     let kind: u16 = call.constant(OBJECT_ID)?;
     backend::of(call.live).check_shareable(kind)?;
-    let found = call.file.find_any(u32::from(kind), call.constant(HANDLE)?)?;
+    let found = call.find_any(u32::from(kind), call.constant(HANDLE)?)?;
     let entry = found.entry()?;
     entry.rights.require(Right::Share)?;
     let rights = if call.has(RIGHTS) {

@@ -44,14 +44,14 @@ const MR: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_MR;
 const DRIVER: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_DRIVER;
 
 fn run(call: &mut Call<'_, '_>) -> Result {
-    call.context()?.lock()?;
+    call.context()?.lock(call.live)?;
     let fd = sys::file::lookup::<ObjectFd>(call.number(FD)?)?;
     let owner = fd.owner().clone();
     if !core::ptr::eq(owner.device(), call.file.data().device()) {
         return Err(EXDEV);
     }
     // Also tells whether it is still there.
-    owner.as_ptr()?;
+    owner.as_ptr(call.live)?;
     let user_handle = if call.has(USER_HANDLE) { call.read(USER_HANDLE)? } else { 0 };
     let handle = call.reserve(None)?;
     call.write(HANDLE, &handle.id())?;
@@ -59,7 +59,7 @@ fn run(call: &mut Call<'_, '_>) -> Result {
     call.write_if(RIGHTS, &u32::from(fd.rights()))?;
     if call.has(MR) {
         fd.rights().require(Right::Use)?;
-        call.write_struct(MR, &mr_attrs(&owner)?)?;
+        call.write_struct(MR, &mr_attrs(call, &owner)?)?;
     }
     if call.has(DRIVER) {
         call.write_bytes(DRIVER, owner.response())?;
@@ -69,8 +69,8 @@ fn run(call: &mut Call<'_, '_>) -> Result {
 }
 
 /// What an importer must know of a region; `ENOMSG` for other kinds.
-fn mr_attrs(owner: &AnyOwner) -> Result<MrAttrs> {
-    let mr = Mr::unwrap(owner).ok_or(ENOMSG)?.lock()?;
+fn mr_attrs(call: &Call<'_, '_>, owner: &AnyOwner) -> Result<MrAttrs> {
+    let mr = Mr::unwrap(owner).ok_or(ENOMSG)?.lock(call.live)?;
     let keys = mr.hw.keys();
     Ok(MrAttrs {
         iova: keys.iova,

@@ -73,11 +73,11 @@ fn owner(call: &Call<'_, '_>) -> Result<AnyOwner> {
         }
         let kind: u16 = call.constant(OBJECT_ID)?;
         backend::of(call.live).check_shareable(kind)?;
-        let found = call.file.find_any(u32::from(kind), call.constant(HANDLE)?)?;
+        let found = call.find_any(u32::from(kind), call.constant(HANDLE)?)?;
         let entry = found.entry()?;
         (entry.owner.clone(), entry.rights)
     };
     rights.require(Right::Share)?;
-    owner.as_ptr()?;
+    owner.as_ptr(call.live)?;
     Ok(owner)
 }

@@ -215,7 +215,7 @@ fn get_context_write(call: &mut Call<'_, '_>) -> Result {
 }
 
 fn query_context(call: &mut Call<'_, '_>) -> Result {
-    let context = call.context()?.lock()?;
+    let context = call.context()?.lock(call.live)?;
     if call.live.ops().query_ucontext.is_none() {
         return Err(EOPNOTSUPP);
     }

@@ -166,10 +166,10 @@ fn register<'a>(
     range: Range,
 ) -> Result<Keys> {
     rdma::mr::check_access(call.live, range.access)?;
-    let pd = call.file.find::<Pd>(pd)?;
+    let pd = call.find::<Pd>(pd)?;
     let pd = pd.lock::<Pd>(Right::Use)?;
     let seat = Seat::new()?;
-    let context = call.context()?.lock()?;
+    let context = call.context()?.lock(call.live)?;
     let hw = rdma::mr::Mr::register(call.live, &context.borrow(), &pd.hw, range, call.bundle)?;
     let keys = hw.keys();
     let mr = Mr {
@@ -183,7 +183,7 @@ fn register<'a>(
 
 fn query(call: &mut Call<'_, '_>) -> Result {
     let mr = call.number(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_HANDLE)?;
-    let mr = call.file.find::<Mr>(mr)?;
+    let mr = call.find::<Mr>(mr)?;
     let keys = mr.lock::<Mr>(Right::Use)?.hw.keys();
     call.write(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_LKEY, &keys.lkey)?;
     call.write(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_RKEY, &keys.rkey)?;

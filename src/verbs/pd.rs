@@ -50,7 +50,7 @@ fn alloc(call: &mut Call<'_, '_>) -> Result {
     let _request: AllocPd = call.request()?;
     let handle = call.reserve(None)?;
     let seat = Seat::new()?;
-    let context = call.context()?.lock()?;
+    let context = call.context()?.lock(call.live)?;
     let hw = rdma::pd::Pd::alloc(call.live, &context.borrow(), call.bundle)?;
     let id = handle.id();
     call.create(handle, seat, Pd { hw }, 0)?;
