@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
 #include <linux/fsnotify.h>
+#include <linux/namei.h>
 #include <linux/security.h>
 #include <net/net_namespace.h>
 #include "helpers_fs.h"
@@ -13,6 +14,11 @@
 struct dentry *shverbs_dget(struct dentry *dentry)
 {
 	return dget(dentry);
+}
+
+struct dentry *shverbs_lookup(struct dentry *dir, const char *name)
+{
+	return lookup_noperm(&QSTR(name), dir);
 }
 
 void shverbs_inode_lock_parent(struct inode *dir)
@@ -48,6 +54,12 @@ void shverbs_fsnotify_mkdir(struct inode *dir, struct dentry *dentry)
 void shverbs_fsnotify_delete(struct inode *dir, struct inode *inode, struct dentry *dentry)
 {
 	fsnotify_delete(dir, inode, dentry);
+}
+
+void shverbs_fsnotify_rename(struct inode *dir, const struct name_snapshot *old,
+			     struct dentry *dentry)
+{
+	fsnotify_move(dir, dir, &old->name, d_is_dir(dentry), NULL, dentry);
 }
 
 umode_t shverbs_current_umask(void)

@@ -8,6 +8,7 @@
 struct net;
 
 struct dentry *shverbs_dget(struct dentry *dentry);
+struct dentry *shverbs_lookup(struct dentry *dir, const char *name);
 void shverbs_inode_lock_parent(struct inode *dir);
 void shverbs_inode_lock(struct inode *inode);
 void shverbs_inode_unlock(struct inode *inode);
@@ -15,6 +16,8 @@ void shverbs_touch_dir(struct inode *dir);
 void shverbs_touch_ctime(struct inode *inode);
 void shverbs_fsnotify_mkdir(struct inode *dir, struct dentry *dentry);
 void shverbs_fsnotify_delete(struct inode *dir, struct inode *inode, struct dentry *dentry);
+void shverbs_fsnotify_rename(struct inode *dir, const struct name_snapshot *old,
+			     struct dentry *dentry);
 umode_t shverbs_current_umask(void);
 int shverbs_security_mknod(const struct path *dir, struct dentry *dentry, umode_t mode);
 int shverbs_security_label(struct inode *inode, struct inode *dir, const struct qstr *name);

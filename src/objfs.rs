@@ -83,6 +83,13 @@ pub(crate) fn device_added(device: &Device) -> Result {
     REGISTRY.get().ok_or(ENODEV)?.add(device)
 }
 
+/// Devices have other names now, and so have their directories.
+pub(crate) fn devices_renamed() {
+    if let Some(registry) = REGISTRY.get() {
+        registry.rename();
+    }
+}
+
 /// The directories of `device` go, with all names in them.
 pub(crate) fn device_removed(device: &Device) {
     if let Some(registry) = REGISTRY.get() {

@@ -62,13 +62,39 @@ impl Mount {
         if !device.accessible_from(&self.namespace) {
             return Ok(());
         }
+        // A device that is going has no directory any more, or is about to lose it.
+        let Ok(live) = device.live() else {
+            return Ok(());
+        };
         self.rooms.reserve(1, GFP_KERNEL)?;
-        let dir = Dir::new(&self.graves, device);
         let room = Room {
             device: device.into(),
-            entry: self.root.make_dir(device.name(), self.ownership, dir)?,
+            entry: self.make_dir(device, live.name()).or_else(|error| {
+                // A device that was renamed makes room for another before we are told.
+                if error != EEXIST {
+                    return Err(error);
+                }
+                self.rename();
+                self.make_dir(device, live.name())
+            })?,
         };
         self.rooms.push_within_capacity(room).map_err(|_| ENOMEM)
+    }
+
+    fn make_dir(&self, device: &Device, name: &CStr) -> Result<ARef<Dentry<ObjFs>>> {
+        let dir = Dir::new(&self.graves, device);
+        self.root.make_dir(name, self.ownership, dir)
+    }
+
+    /// Gives each directory the name that its device has now.
+    fn rename(&self) {
+        for room in &self.rooms {
+            let Ok(live) = room.device.live() else {
+                continue;
+            };
+            // A name that another directory still has is given when that one is renamed.
+            let _ = room.entry.rename(live.name());
+        }
     }
 
     fn remove(&mut self, device: &Device) {
@@ -117,6 +143,13 @@ impl Registry {
             state.forget(device);
         }
         result
+    }
+
+    /// Renames the directories of devices whose names have changed.
+    pub(super) fn rename(&self) {
+        for mount in &self.state.lock().mounts {
+            mount.rename();
+        }
     }
 
     /// Removes the directories of `device`.

@@ -86,6 +86,40 @@ impl Drop for Creating {
     }
 }
 
+/// A directory, locked so that what is in it stays there.
+///
+/// # Invariants
+///
+/// The inode is locked as a parent.
+struct ParentLock<F: FileSystem>(ARef<Dentry<F>>);
+
+impl<F: FileSystem> ParentLock<F> {
+    fn dir(&self) -> *mut bindings::inode {
+        self.0.inode().as_ptr()
+    }
+}
+
+impl<F: FileSystem> Drop for ParentLock<F> {
+    fn drop(&mut self) {
+        // SAFETY: Locked, by the type's invariant.
+        unsafe { bindings::shverbs_inode_unlock(self.dir()) };
+    }
+}
+
+/// What a lookup found, perhaps a negative entry.
+///
+/// # Invariants
+///
+/// There is a reference to it that is ours.
+struct Looked(*mut bindings::dentry);
+
+impl Drop for Looked {
+    fn drop(&mut self) {
+        // SAFETY: Ours, by the type's invariant.
+        unsafe { bindings::dput(self.0) };
+    }
+}
+
 impl<F: FileSystem> Dentry<F> {
     /// # Safety
     ///
@@ -183,24 +217,61 @@ impl<F: FileSystem> Dentry<F> {
 
     /// `false` if it was moved in the meantime.
     fn try_discard(&self) -> bool {
-        let entry = self.as_ptr();
-        // SAFETY: `self` has a reference.
-        let parent = unsafe { bindings::dget_parent(entry) };
-        // SAFETY: A parent is positive, of the same superblock, and the reference is ours.
-        let parent = unsafe { ARef::<Self>::from_raw(NonNull::new_unchecked(parent).cast()) };
-        let dir = parent.inode().as_ptr();
-        // SAFETY: `dir` is a directory's inode; nothing is locked, by `discard`'s contract.
-        unsafe { bindings::shverbs_inode_lock_parent(dir) };
+        let Some(parent) = self.lock_parent() else {
+            return false;
+        };
         // SAFETY: `self` is valid; under the lock of its parent this does not change.
-        let here = unsafe { (*entry).d_parent } == parent.as_ptr();
-        // SAFETY: As above.
-        if here && unsafe { (*entry).d_flags } & bindings::dentry_flags_DCACHE_PERSISTENT != 0 {
-            // SAFETY: `dir` is the locked parent, and the entry persistent.
-            unsafe { self.unlink_from(dir) };
+        let flags = unsafe { (*self.as_ptr()).d_flags };
+        if flags & bindings::dentry_flags_DCACHE_PERSISTENT != 0 {
+            // SAFETY: `parent` is locked, and the entry persistent.
+            unsafe { self.unlink_from(parent.dir()) };
         }
-        // SAFETY: Locked above.
-        unsafe { bindings::shverbs_inode_unlock(dir) };
-        here
+        true
+    }
+
+    /// Locks the directory that this entry is in, so that it stays there. `None` if it was moved in
+    /// the meantime.
+    fn lock_parent(&self) -> Option<ParentLock<F>> {
+        // SAFETY: `self` has a reference.
+        let parent = NonNull::new(unsafe { bindings::dget_parent(self.as_ptr()) })?;
+        // SAFETY: A parent is positive, of the same superblock, and the reference is ours.
+        let parent = unsafe { ARef::<Self>::from_raw(parent.cast()) };
+        // SAFETY: A directory's inode; nothing else is locked, by the contract of the callers.
+        unsafe { bindings::shverbs_inode_lock_parent(parent.inode().as_ptr()) };
+        // INVARIANT: Just locked.
+        let lock = ParentLock(parent);
+        // SAFETY: `self` is valid, and its parent locked if it is this one.
+        let here = unsafe { (*self.as_ptr()).d_parent } == lock.0.as_ptr();
+        here.then_some(lock)
+    }
+
+    /// Gives this directory another name in the same place, as the file system itself. No inode of
+    /// the file system may be locked by this task. `EEXIST` if another entry has that name.
+    pub(crate) fn rename(&self, name: &CStr) -> Result {
+        let entry = self.as_ptr();
+        let parent = self.lock_parent().ok_or(ENOENT)?;
+        // SAFETY: `parent` is a locked directory.
+        let target = unsafe { bindings::shverbs_lookup(parent.0.as_ptr(), name.as_char_ptr()) };
+        let target = Looked(from_err_ptr(target)?);
+        if target.0 == entry {
+            return Ok(());
+        }
+        // SAFETY: `target` has a reference, and under the lock this does not change.
+        if !unsafe { (*target.0).d_inode }.is_null() {
+            return Err(EEXIST);
+        }
+        let mut old = bindings::name_snapshot::default();
+        // SAFETY: `old` stays where it is until it is released.
+        unsafe { bindings::take_dentry_name_snapshot(&mut old, entry) };
+        // SAFETY: Both are in the same locked directory, and `target` is negative.
+        unsafe { bindings::d_move(entry, target.0) };
+        // SAFETY: `parent` is locked.
+        unsafe { bindings::shverbs_touch_dir(parent.dir()) };
+        // SAFETY: `parent` is locked, so that the name is stable.
+        unsafe { bindings::shverbs_fsnotify_rename(parent.dir(), &old, entry) };
+        // SAFETY: Taken above.
+        unsafe { bindings::release_dentry_name_snapshot(&mut old) };
+        Ok(())
     }
 
     /// # Safety
