@@ -27,10 +27,7 @@ pub(crate) mod registry;
 pub(crate) mod rights;
 
 pub(crate) use self::{
-    any::{
-        AnyOwner,
-        AnyWeak, //
-    },
+    any::AnyOwner,
     context::Context,
     device::Device,
     file::{

@@ -11,11 +11,9 @@ use crate::sys::file::{
     Access,
     FileType,
     Fops,
-    PendingFd,
     Reading, //
 };
 use kernel::{
-    fs::file::flags,
     prelude::*,
     str::CString,
     sync::{
@@ -33,11 +31,6 @@ pub(crate) struct ObjectFd {
 impl ObjectFd {
     pub(crate) fn new(owner: AnyOwner, rights: Rights) -> Result<Arc<Self>> {
         Ok(Arc::new(Self { owner, rights }, GFP_KERNEL)?)
-    }
-
-    /// A descriptor of the calling process.
-    pub(crate) fn pending(self: Arc<Self>) -> Result<PendingFd> {
-        PendingFd::new(self, flags::O_RDONLY)
     }
 
     pub(crate) fn owner(&self) -> &AnyOwner {

@@ -2,10 +2,7 @@
 
 //! `struct uverbs_attr_bundle` inside `struct bundle_priv`: one call, as drivers see it.
 
-use super::{
-    ucontext::UcontextRef,
-    ufile::UFile, //
-};
+use super::ufile::UFile;
 use crate::{
     bindings,
     sys::user::UserAddr, //
@@ -25,12 +22,11 @@ type Raw = bindings::uverbs_attr_bundle;
 type Slot = bindings::uverbs_attr;
 
 const BUFFER_AT: usize = offset_of!(bindings::bundle_priv, internal_buffer);
-const BUNDLE_AT: usize = offset_of!(bindings::bundle_priv, bundle);
 /// What most calls need, on the stack.
 const STACK_WORDS: usize = 128;
 
 // Attribute slots are a flexible array that lies over the internal buffer.
-const _: () = assert!(BUNDLE_AT + offset_of!(Raw, attrs) == BUFFER_AT);
+const _: () = assert!(offset_of!(bindings::bundle_priv, bundle) + offset_of!(Raw, attrs) == BUFFER_AT);
 const _: () = assert!(BUFFER_AT % size_of::<u64>() == 0 && size_of::<Slot>() % size_of::<u64>() == 0);
 
 /// The number of keys that `attr_present` has bits for.
@@ -291,11 +287,6 @@ impl Bundle<'_> {
     }
 
     /// The context that the driver finds by `rdma_udata_to_drv_context()`.
-    pub(crate) fn set_context(&mut self, context: &UcontextRef<'_>) {
-        // SAFETY: By the type's invariant.
-        unsafe { (*self.private).bundle.context = context.as_raw() };
-    }
-
     pub(super) fn set_context_raw(&mut self, context: *mut bindings::ib_ucontext) {
         // SAFETY: By the type's invariant.
         unsafe { (*self.private).bundle.context = context };

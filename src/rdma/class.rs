@@ -18,10 +18,7 @@ use core::{
 use kernel::{
     device::Device,
     prelude::*,
-    str::{
-        as_char_ptr_in_const_context,
-        CStrExt as _, //
-    },
+    str::as_char_ptr_in_const_context,
     time::{
         delay::fsleep,
         Delta, //

@@ -23,7 +23,6 @@ use kernel::{
     device,
     error::to_result,
     prelude::*,
-    str::CStrExt as _,
     sync::{
         aref::{
             ARef,
@@ -247,14 +246,6 @@ impl<T: DeviceData> UDevice<T> {
         let offset = offset_of!(Self, raw) + offset_of!(bindings::ib_uverbs_device, cdev);
         // SAFETY: By this function's contract.
         unsafe { &*cdev.cast::<u8>().wrapping_sub(offset).cast::<Self>() }
-    }
-
-    /// # Safety
-    ///
-    /// `ufile` must be a file of a `UDevice<T>`.
-    pub(crate) unsafe fn of_file(ufile: &UFile) -> &Self {
-        // SAFETY: A file holds a reference on its device, whose `raw` is its first field.
-        unsafe { &*ufile.device().cast::<Self>() }
     }
 }
 

@@ -149,13 +149,6 @@ impl<P> core::ops::Deref for SharedHandle<P> {
     }
 }
 
-impl<P> SharedHandle<P> {
-    /// For C code that wants a `struct ib_uobject` of this handle.
-    pub(crate) fn as_uobject(&self) -> *mut bindings::ib_uobject {
-        self.0.uobject()
-    }
-}
-
 impl<P> Drop for SharedHandle<P> {
     fn drop(&mut self) {
         self.0.usecnt().fetch_sub(1, Release);

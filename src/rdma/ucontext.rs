@@ -118,10 +118,6 @@ impl Ucontext {
         }
     }
 
-    pub(crate) fn home(&self) -> &ARef<UFile> {
-        &self.home
-    }
-
     /// Gives the context back to the driver. If the device is being removed, its mappings must
     /// have been zapped.
     pub(crate) fn dealloc(self, live: &Live<'_>, removal: bool) {

@@ -23,10 +23,7 @@ use core::{
 use kernel::{
     prelude::*,
     sync::{
-        aref::{
-            ARef,
-            AlwaysRefCounted, //
-        },
+        aref::AlwaysRefCounted,
         atomic::{
             Acquire,
             Atomic, //
@@ -63,11 +60,6 @@ unsafe impl AlwaysRefCounted for UFile {
 }
 
 impl UFile {
-    /// A file without anything of Rust: what a Context has as its home.
-    pub(crate) fn new<D: DeviceData>(device: &UDevice<D>, live: &Live<'_>) -> Result<ARef<Self>> {
-        FileBox::<()>::new(device, live, Ok::<(), Error>(())).map(FileBox::into_ufile)
-    }
-
     pub(crate) fn as_raw(&self) -> *mut bindings::ib_uverbs_file {
         self.0.get()
     }
@@ -145,14 +137,6 @@ impl<T> FileBox<T> {
         let this = KBox::into_raw(unsafe { Pin::into_inner_unchecked(this) });
         // SAFETY: Not null. INVARIANT: Both parts are initialised, and the count is one.
         Ok(OwnedFile(unsafe { NonNull::new_unchecked(this) }, PhantomData))
-    }
-
-    fn into_ufile(owned: OwnedFile<T>) -> ARef<UFile> {
-        let this = owned.0;
-        // SAFETY: `raw` is valid, and outlives this by its own count.
-        let ufile = ARef::from(unsafe { &(*this.as_ptr()).raw });
-        drop(owned);
-        ufile
     }
 
     pub(crate) fn ufile(&self) -> &UFile {

@@ -75,11 +75,6 @@ impl<T> UseLock<T> {
             Err(_) => Err(EBUSY),
         }
     }
-
-    /// Without a lock, as nobody else can have one.
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.data.get_mut()
-    }
 }
 
 /// Shared access.
