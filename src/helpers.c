@@ -49,7 +49,7 @@ bool shverbs_grh_required(const struct ib_device *dev, u32 port)
 }
 
 /* The 16 bits of a LID that the write ABI has room for. */
-u16 shverbs_lid_to_user(const struct ib_device *dev, u32 port, u32 lid)
+u16 shverbs_lid_to_user(struct ib_device *dev, u32 port, u32 lid)
 {
 	return rdma_cap_opa_ah(dev, port) ? OPA_TO_IB_UCAST_LID(lid) : ib_lid_cpu16(lid);
 }

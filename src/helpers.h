@@ -16,7 +16,7 @@ bool shverbs_dev_access_current(const struct ib_device *dev);
 int shverbs_port_link_layer(struct ib_device *dev, u32 port);
 bool shverbs_port_valid(const struct ib_device *dev, u32 port);
 bool shverbs_grh_required(const struct ib_device *dev, u32 port);
-u16 shverbs_lid_to_user(const struct ib_device *dev, u32 port, u32 lid);
+u16 shverbs_lid_to_user(struct ib_device *dev, u32 port, u32 lid);
 int shverbs_gid_ifindex(const struct ib_gid_attr *attr);
 int shverbs_check_mr_access(struct ib_device *dev, unsigned int flags);
 
