@@ -59,12 +59,16 @@ impl DeviceData for Inner {
 }
 
 impl Client for Inner {
-    fn new(live: &Live<'_>) -> Result<impl PinInit<Self, Error>> {
-        Self::new(live)
+    fn new() -> impl PinInit<Self, Error> {
+        Self::new()
     }
 
     fn added(device: &Device) -> Result {
         objfs::device_added(device)
+    }
+
+    fn renamed() {
+        objfs::devices_renamed();
     }
 
     fn removing(device: &Device) {

@@ -4,16 +4,10 @@
 
 use super::registry::Registry;
 use crate::{
-    rdma::device::{
-        Live,
-        UDevice, //
-    },
+    rdma::device::UDevice,
     sys::net::Namespace, //
 };
-use kernel::{
-    prelude::*,
-    str::CString, //
-};
+use kernel::prelude::*;
 
 /// One `ib_device` and its character device.
 pub(crate) type Device = UDevice<Inner>;
@@ -21,23 +15,15 @@ pub(crate) type Device = UDevice<Inner>;
 /// What we keep with a device.
 #[pin_data]
 pub(crate) struct Inner {
-    name: CString,
     #[pin]
     contexts: Registry,
 }
 
 impl Inner {
-    pub(crate) fn new(live: &Live<'_>) -> Result<impl PinInit<Self, Error>> {
-        let name = CString::try_from(live.name())?;
-        Ok(try_pin_init!(Self {
-            name,
+    pub(crate) fn new() -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
             contexts <- Registry::new(),
-        }? Error))
-    }
-
-    /// The name that the RDMA device had when it came, `rxe0`.
-    pub(crate) fn name(&self) -> &CStr {
-        &self.name
+        }? Error)
     }
 
     /// The contexts of this device.

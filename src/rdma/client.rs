@@ -38,10 +38,13 @@ use kernel::{
 
 /// What is done with devices as they come and go.
 pub(crate) trait Client: DeviceData {
-    fn new(live: &Live<'_>) -> Result<impl PinInit<Self, Error>>;
+    fn new() -> impl PinInit<Self, Error>;
 
     /// The device can be opened from here on.
     fn added(device: &UDevice<Self>) -> Result;
+
+    /// Some device has another name.
+    fn renamed();
 
     /// The device can no longer be opened, and its driver wants it back.
     fn removing(device: &UDevice<Self>);
@@ -85,6 +88,7 @@ impl<T: Client> Registration<T> {
                     name: c"uverbs".as_char_ptr(),
                     add: Some(add::<T>),
                     remove: Some(remove::<T>),
+                    rename: Some(rename::<T>),
                     get_nl_info: Some(get_nl_info::<T>),
                     // no_kverbs_req: user space works without kernel verbs.
                     _bitfield_1: bindings::ib_client::new_bitfield_1(1),
@@ -128,11 +132,8 @@ unsafe extern "C" fn add<T: Client>(ib: *mut bindings::ib_device) -> c_int {
         }
         let num = DevNum::new()?;
         let room = KBox::<Registered<T>>::new_uninit(GFP_KERNEL)?;
-        // SAFETY: The core keeps the device until this returns.
-        let live = unsafe { Live::new(ib) };
-        let data = T::new(&live)?;
         // SAFETY: The core keeps the device until `remove` has returned, which does what this asks.
-        let device = unsafe { UDevice::register(ib, &num, data) }?;
+        let device = unsafe { UDevice::register(ib, &num, T::new()) }?;
         if let Err(e) = T::added(&device) {
             // SAFETY: As above.
             unsafe { withdraw(&device) };
@@ -159,6 +160,13 @@ unsafe extern "C" fn remove<T: Client>(_ib: *mut bindings::ib_device, data: *mut
     let this = unsafe { KBox::from_raw(data.cast::<Registered<T>>()) };
     // SAFETY: The core keeps the device until this returns.
     unsafe { withdraw(&this.device) };
+}
+
+/// # Safety
+///
+/// For the RDMA core.
+unsafe extern "C" fn rename<T: Client>(_ib: *mut bindings::ib_device, _data: *mut c_void) {
+    T::renamed();
 }
 
 /// Ends a device. Where its driver can take contexts back it does so at once; where not, it waits

@@ -335,13 +335,6 @@ pub(crate) struct Live<'a> {
 }
 
 impl Live<'_> {
-    /// # Safety
-    ///
-    /// `ib` must stay valid as long as the result.
-    pub(super) unsafe fn new(ib: NonNull<bindings::ib_device>) -> Self {
-        Self { ib, _guard: None }
-    }
-
     pub(crate) fn as_raw(&self) -> *mut bindings::ib_device {
         self.ib.as_ptr()
     }
