@@ -376,54 +376,6 @@ TEST_F(wr, extended)
 	}
 }
 
-/* The same two things through INVOKE_WRITE's attributes. */
-static int invoke(int fd, __u64 command, const void *req, size_t req_len,
-		  void *resp, size_t resp_len)
-{
-	struct uv_cmd cmd;
-
-	uv_init(&cmd, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
-	uv_const(&cmd, UVERBS_ATTR_WRITE_CMD, command);
-	uv_in(&cmd, UVERBS_ATTR_CORE_IN, req, req_len);
-	uv_out(&cmd, UVERBS_ATTR_CORE_OUT, resp, resp_len);
-	return uv_ioctl(fd, &cmd);
-}
-
-TEST_F(wr, invoke_write)
-{
-	struct ib_uverbs_query_port req = { .port_num = 1 };
-	const __u32 cmd = IB_USER_VERBS_CMD_QUERY_PORT;
-	const size_t in = sizeof(req), out = sizeof(port);
-	const int fd = self->fd;
-
-	EXPECT_EQ(0, invoke(fd, cmd, &req, in, &port, out));
-	EXPECT_EQ(-ENOSPC, invoke(fd, cmd, &req, in - 4, &port, out));
-	EXPECT_EQ(-EINVAL, invoke(fd, cmd, &req, 3, &port, out));
-	EXPECT_EQ(-EINVAL, invoke(fd, cmd, &req, 0, &port, out));
-	EXPECT_EQ(-ENOSPC, invoke(fd, cmd, &req, in, &port, out - 4));
-	EXPECT_EQ(-EFAULT, invoke(fd, cmd, UV_BAD_PTR, in, &port, out));
-	EXPECT_EQ(-EFAULT, invoke(fd, cmd, &req, in, UV_BAD_PTR, out));
-	EXPECT_EQ(-EOPNOTSUPP, invoke(fd, IB_USER_VERBS_CMD_PEEK_CQ, &req, in,
-				      &port, out));
-	EXPECT_EQ(-EOPNOTSUPP, invoke(fd, 127, &req, in, &port, out));
-	EXPECT_EQ(-EINVAL, invoke(fd, 256, &req, in, &port, out));
-	EXPECT_EQ(-EINVAL, invoke(fd, 1U << 30, &req, in, &port, out));
-	EXPECT_EQ(-EINVAL, invoke(fd, 1ULL << 32 | cmd, &req, in, &port, out));
-}
-
-/* libibverbs finds out by this that INVOKE_WRITE is there, and the driver. */
-TEST_F(wr, invoke_write_probe)
-{
-	struct uv_cmd cmd;
-
-	uv_init(&cmd, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
-	EXPECT_EQ(-EINVAL, uv_ioctl(self->fd, &cmd));
-	uv_const(&cmd, UVERBS_ATTR_WRITE_CMD, IB_USER_VERBS_CMD_QUERY_DEVICE);
-	EXPECT_EQ(-ENOSPC, uv_ioctl(self->fd, &cmd));
-	cmd.hdr.driver_id++;
-	EXPECT_EQ(-EINVAL, uv_ioctl(self->fd, &cmd));
-}
-
 TEST_F(wr, unmapped_commands)
 {
 	size_t page = getpagesize();
