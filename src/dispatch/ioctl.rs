@@ -140,3 +140,65 @@ fn is_tail_zero(user: &UserAttr, known: u16) -> Result<bool> {
     }
     UserAddr::new(user.data)?.offset(known)?.is_zero(len - known)
 }
+
+#[kunit_tests(shverbs_ioctl)]
+mod tests {
+    use super::*;
+
+    const IN: Attr = Attr::input::<u32>(0);
+    const STRUCT: Attr = Attr::output_struct::<u64>(1, 4);
+
+    fn user(len: u16, data: u64) -> UserAttr {
+        UserAttr {
+            id: 0,
+            len,
+            flags: 0,
+            extra: 0,
+            data,
+        }
+    }
+
+    #[test]
+    fn sizes_are_checked() {
+        assert_eq!(check(&IN, &user(4, 0)), Ok(()));
+        assert_eq!(check(&IN, &user(3, 0)), Err(EINVAL));
+        assert_eq!(check(&IN, &user(5, 0)), Err(EINVAL));
+        assert_eq!(check(&STRUCT, &user(3, 0)), Err(EINVAL));
+        assert_eq!(check(&STRUCT, &user(u16::MAX, 0)), Ok(()));
+    }
+
+    #[test]
+    fn what_is_not_known_must_be_zero() {
+        let attr = Attr::input_struct::<u32>(0, 4);
+        assert_eq!(check(&attr, &user(8, 0xffff_ffff)), Ok(()));
+        assert_eq!(check(&attr, &user(8, 1 << 32)), Err(EOPNOTSUPP));
+        assert_eq!(check(&attr, &user(2, 0)), Err(EINVAL));
+    }
+
+    #[test]
+    fn handles_and_descriptors_have_no_length() {
+        assert_eq!(check(&Attr::handle(0), &user(0, 3)), Ok(()));
+        assert_eq!(check(&Attr::handle(0), &user(4, 3)), Err(EINVAL));
+        assert_eq!(check(&Attr::raw_fd(0), &user(0, u64::MAX)), Ok(()));
+        assert_eq!(check(&Attr::raw_fd(0), &user(0, 1 << 40)), Err(EINVAL));
+    }
+
+    #[test]
+    fn reserved_bytes_are_zero() {
+        let mut attr = user(4, 0);
+        attr.extra = 1;
+        assert_eq!(check(&IN, &attr), Err(EINVAL));
+    }
+
+    #[test]
+    fn methods_find_their_attributes() {
+        static METHOD: Method = Method::new(0, &[IN, STRUCT.optional(), UHW_IN], |_| Ok(()));
+        assert!(METHOD.attr(0).is_some_and(|(key, attr)| key == 0 && attr.mandatory));
+        assert!(METHOD.attr(1).is_some_and(|(key, attr)| key == 2 && !attr.mandatory));
+        assert!(METHOD.attr(UHW_IN.id).is_some_and(|(key, _)| key == 1));
+        assert!(METHOD.attr(2).is_none());
+        assert!(METHOD.attr(0x2000).is_none());
+        assert_eq!(METHOD.mandatory, 1);
+        assert_eq!(METHOD.keys, 3);
+    }
+}

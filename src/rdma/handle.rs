@@ -363,3 +363,83 @@ pub(crate) fn drain<P>(
         id = next;
     }
 }
+
+#[kunit_tests(shverbs_handle)]
+mod tests {
+    use super::{
+        super::ufile::tests::TestFile,
+        *, //
+    };
+    use kernel::sync::Arc;
+
+    static PD: ApiObject = ApiObject::new(1);
+    static MR: ApiObject = ApiObject::new(2);
+
+    fn ours(id: u32) -> Option<&'static ApiObject> {
+        (id == 1).then_some(&PD)
+    }
+
+    fn publish(table: &UFile, next: &NextId, payload: Arc<u32>) -> i64 {
+        let reservation = Reservation::new(table, next).unwrap();
+        let id = i64::from(reservation.id());
+        reservation.publish(payload, ptr::null_mut(), &PD);
+        id
+    }
+
+    fn find_error(table: &UFile, id: i64, api: &'static ApiObject) -> Option<Error> {
+        find::<Arc<u32>>(table, id, api).err()
+    }
+
+    #[test]
+    fn a_handle_is_seen_once_it_is_published() {
+        let (file, next) = (TestFile::new(), NextId::new());
+        let reservation = Reservation::<Arc<u32>>::new(file.ufile(), &next).unwrap();
+        let id = i64::from(reservation.id());
+        assert_eq!(find_error(file.ufile(), id, &PD), Some(ENOENT));
+        drop(reservation);
+        assert_eq!(find_error(file.ufile(), id, &PD), Some(ENOENT));
+        assert_eq!(find_error(file.ufile(), -1, &PD), Some(EINVAL));
+    }
+
+    #[test]
+    fn a_handle_has_a_type() {
+        let (file, next) = (TestFile::new(), NextId::new());
+        let payload = Arc::new(7, GFP_KERNEL).unwrap();
+        let id = publish(file.ufile(), &next, payload.clone());
+        assert_eq!(find_error(file.ufile(), id, &MR), Some(EINVAL));
+        let shared = find::<Arc<u32>>(file.ufile(), id, &PD).unwrap().share().unwrap();
+        assert_eq!(shared.as_ref().map(|p| **p), Some(7));
+        drop(shared);
+        drain::<Arc<u32>>(file.ufile(), ours, drop);
+        // The table's is gone, so this one is the last.
+        assert!(Arc::into_unique_or_drop(payload).is_some());
+    }
+
+    #[test]
+    fn the_loser_is_told_that_it_is_busy() {
+        let (file, next) = (TestFile::new(), NextId::new());
+        let id = publish(file.ufile(), &next, Arc::new(7, GFP_KERNEL).unwrap());
+        let again = || find::<Arc<u32>>(file.ufile(), id, &PD).unwrap();
+        let shared = again().share().unwrap();
+        assert_eq!(again().exclude().err(), Some(EBUSY));
+        drop(shared);
+        let (payload, exclusive) = again().exclude().map_err(|_| ()).unwrap();
+        assert_eq!(again().share().err(), Some(EBUSY));
+        exclusive.restore(payload);
+        let late = again();
+        let (_, exclusive) = again().exclude().map_err(|_| ()).unwrap();
+        exclusive.erase(file.ufile());
+        assert_eq!(late.share().err(), Some(EBUSY));
+        assert_eq!(find_error(file.ufile(), id, &PD), Some(ENOENT));
+    }
+
+    #[test]
+    fn ids_are_not_used_again_soon() {
+        let (file, next) = (TestFile::new(), NextId::new());
+        let first = publish(file.ufile(), &next, Arc::new(1, GFP_KERNEL).unwrap());
+        drain::<Arc<u32>>(file.ufile(), ours, drop);
+        let second = publish(file.ufile(), &next, Arc::new(2, GFP_KERNEL).unwrap());
+        assert!(first != second);
+        drain::<Arc<u32>>(file.ufile(), ours, drop);
+    }
+}

@@ -266,3 +266,28 @@ fn init_raw(slot: *mut bindings::ib_uverbs_file, device: *mut bindings::ib_uverb
         );
     }
 }
+
+#[cfg(CONFIG_KUNIT = "y")]
+pub(super) mod tests {
+    use super::*;
+
+    /// A file of no device, for what needs a table only.
+    pub(crate) struct TestFile(Pin<KBox<UFile>>);
+
+    impl TestFile {
+        pub(crate) fn new() -> Self {
+            // SAFETY: The slot is valid and pinned; the device is not looked at.
+            let init = unsafe {
+                pin_init::pin_init_from_closure::<UFile, Error>(|slot: *mut UFile| {
+                    init_raw(slot.cast(), ptr::null_mut());
+                    Ok(())
+                })
+            };
+            Self(KBox::try_pin_init(init, GFP_KERNEL).unwrap())
+        }
+
+        pub(crate) fn ufile(&self) -> &UFile {
+            &self.0
+        }
+    }
+}
