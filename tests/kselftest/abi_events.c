@@ -119,15 +119,18 @@ TEST_F(events, short_read)
 	EXPECT_EQ(USER, event);
 }
 
-/* The event is lost, as it is with ib_uverbs, but nothing else is. */
+/* ib_uverbs loses the event; to keep it is no worse.  Nothing else is lost. */
 TEST_F(events, read_to_unmapped_memory)
 {
 	__u64 event;
+	int ret;
 
 	ASSERT_EQ(0, arm(self));
 	ASSERT_EQ(0, complete(self));
 	ASSERT_EQ(POLLIN, abi_poll(self->ch, 3000));
 	EXPECT_EQ(-EFAULT, abi_read(self->ch, UV_BAD_PTR, 8));
+	ret = abi_read(self->ch, &event, 8);
+	EXPECT_TRUE(ret == -EAGAIN || (is_shverbs() && ret == 8));
 	EXPECT_EQ(-EAGAIN, abi_read(self->ch, &event, 8));
 	ASSERT_EQ(0, arm(self));
 	ASSERT_EQ(0, complete(self));

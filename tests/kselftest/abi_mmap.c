@@ -145,13 +145,18 @@ TEST_F(map, outlives_the_object)
 	uv_ring_unmap(&ring);
 }
 
-/* A mapping holds the file, and so the context, until it is gone, too. */
+/*
+ * A mapping holds the context until it is gone, too.  With ib_uverbs it does
+ * so by holding the file, with all of its objects; with shverbs a file that is
+ * closed gives up its objects (DESIGN sections 1 and 3).
+ */
 TEST_F(map, holds_the_context)
 {
 	struct uv_ring ring = {};
 	struct uv_res want = self->abi.base;
 
-	want.cq++;
+	if (!is_shverbs())
+		want.cq++;
 	ASSERT_EQ(0, uv_ring_map(self->fd, &self->cq.rxe.mi, &ring));
 	uv_ctx_close(&self->abi.ctx);
 	abi_same(_metadata, &want, "file closed, ring mapped");
