@@ -4,9 +4,10 @@
  * decides anything.
  */
 #include <linux/fs.h>
-#include <linux/fs_struct.h>
 #include <linux/fsnotify.h>
 #include <linux/namei.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
 #include <linux/security.h>
 #include <net/net_namespace.h>
 #include "helpers_fs.h"
@@ -62,11 +63,6 @@ void shverbs_fsnotify_rename(struct inode *dir, const struct name_snapshot *old,
 	fsnotify_move(dir, dir, &old->name, d_is_dir(dentry), NULL, dentry);
 }
 
-umode_t shverbs_current_umask(void)
-{
-	return current_umask();
-}
-
 int shverbs_security_mknod(const struct path *dir, struct dentry *dentry, umode_t mode)
 {
 	return security_path_mknod(dir, dentry, mode, 0);
@@ -76,6 +72,53 @@ int shverbs_security_mknod(const struct path *dir, struct dentry *dentry, umode_
 int shverbs_security_label(struct inode *inode, struct inode *dir, const struct qstr *name)
 {
 	return security_inode_init_security(inode, dir, name, NULL, NULL);
+}
+
+/* Lists ACLs among the extended attributes. The VFS itself gets and sets them. */
+const struct xattr_handler *const shverbs_xattr_handlers[] = {
+	&nop_posix_acl_access,
+	&nop_posix_acl_default,
+	NULL
+};
+
+/* simple_set_acl() of fs/posix_acl.c, which is not exported. */
+int shverbs_set_acl(struct mnt_idmap *idmap, struct dentry *dentry, struct posix_acl *acl,
+		    int type)
+{
+	struct inode *inode = d_inode(dentry);
+
+	if (type == ACL_TYPE_ACCESS) {
+		int error = posix_acl_update_mode(idmap, inode, &inode->i_mode, &acl);
+
+		if (error)
+			return error;
+	}
+	inode_set_ctime_current(inode);
+	set_cached_acl(inode, type, acl);
+	return 0;
+}
+
+/*
+ * simple_acl_create() of fs/posix_acl.c, which is not exported. The umask is
+ * applied where there is no default ACL.
+ */
+int shverbs_inherit_acl(struct inode *dir, struct inode *inode)
+{
+	struct posix_acl *default_acl, *acl;
+	int error = posix_acl_create(dir, &inode->i_mode, &default_acl, &acl);
+
+	if (error)
+		return error;
+	set_cached_acl(inode, ACL_TYPE_DEFAULT, default_acl);
+	set_cached_acl(inode, ACL_TYPE_ACCESS, acl);
+	posix_acl_release(default_acl);
+	posix_acl_release(acl);
+	return 0;
+}
+
+int shverbs_acl_chmod(struct mnt_idmap *idmap, struct dentry *dentry)
+{
+	return posix_acl_chmod(idmap, dentry, d_inode(dentry)->i_mode);
 }
 
 struct net *shverbs_get_net(struct net *net)

@@ -20,10 +20,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// The tables of `F`.
-///
-/// POSIX ACLs would be `get_inode_acl` and `set_acl` here, `SB_POSIXACL` in `fill_super()`, and
-/// `posix_acl_create()` where inodes are made.
+/// The tables of `F`. ACLs are only in the VFS's cache of them, which drops none.
 struct Tables<F>(PhantomData<F>);
 
 impl<F: FileSystem> Tables<F> {
@@ -34,6 +31,9 @@ impl<F: FileSystem> Tables<F> {
         mkdir: Some(mkdir::<F>),
         rmdir: Some(rmdir::<F>),
         rename: Some(rename::<F>),
+        setattr: Some(setattr),
+        listxattr: Some(bindings::generic_listxattr),
+        set_acl: Some(bindings::shverbs_set_acl),
         ..pin_init::zeroed()
     };
 
@@ -44,6 +44,8 @@ impl<F: FileSystem> Tables<F> {
 
 const FILE: bindings::inode_operations = bindings::inode_operations {
     setattr: Some(setattr),
+    listxattr: Some(bindings::generic_listxattr),
+    set_acl: Some(bindings::shverbs_set_acl),
     ..pin_init::zeroed()
 };
 
@@ -111,6 +113,8 @@ unsafe fn try_mkdir<F: FileSystem>(
     // SAFETY: By this function's contract.
     let inode = unsafe { NewInode::<F>::new(sb, dir, mode | DIRECTORY) }?;
     // SAFETY: By this function's contract.
+    unsafe { inode.inherit_acl(dir) }?;
+    // SAFETY: By this function's contract.
     unsafe { inode.label(dir, &raw const (*entry).__bindgen_anon_1.d_name) }?;
     // SAFETY: `dir` is locked.
     unsafe { bindings::inc_nlink(dir) };
@@ -167,9 +171,15 @@ unsafe extern "C" fn setattr(
     attr: *mut bindings::iattr,
 ) -> c_int {
     // SAFETY: The VFS passes valid attributes.
-    if unsafe { (*attr).ia_valid } & bindings::ATTR_SIZE != 0 {
+    let valid = unsafe { (*attr).ia_valid };
+    if valid & bindings::ATTR_SIZE != 0 {
         return EPERM.to_errno();
     }
     // SAFETY: As the VFS called this.
-    unsafe { bindings::simple_setattr(idmap, entry, attr) }
+    let error = unsafe { bindings::simple_setattr(idmap, entry, attr) };
+    if error != 0 || valid & bindings::ATTR_MODE == 0 {
+        return error;
+    }
+    // SAFETY: As the VFS called this.
+    unsafe { bindings::shverbs_acl_chmod(idmap, entry) }
 }

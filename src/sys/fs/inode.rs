@@ -157,6 +157,16 @@ impl<F: FileSystem> NewInode<F> {
         unsafe { ownership.apply(self.as_ptr()) };
     }
 
+    /// Applies the default ACL of the directory `dir` or, where that has none, the umask.
+    ///
+    /// # Safety
+    ///
+    /// `dir` must be a locked directory in the same superblock.
+    pub(super) unsafe fn inherit_acl(&self, dir: *mut bindings::inode) -> Result {
+        // SAFETY: By this function's contract and the type's invariant.
+        to_result(unsafe { bindings::shverbs_inherit_acl(dir, self.as_ptr()) })
+    }
+
     /// Asks the security module to label the inode for `name` in `dir`.
     ///
     /// # Safety

@@ -325,6 +325,10 @@ unsafe extern "C" fn fill_super<F: FileSystem>(
         // SAFETY: As above. Negative entries are of no use where a lookup costs nothing.
         unsafe { (*sb).s_d_flags = bindings::dentry_flags_DCACHE_DONTCACHE };
         // SAFETY: As above.
+        unsafe { (*sb).s_flags |= bindings::shverbs_sb_posixacl };
+        // SAFETY: As above.
+        unsafe { (*sb).s_xattr = (&raw const bindings::shverbs_xattr_handlers).cast() };
+        // SAFETY: As above.
         unsafe { (*sb).s_op = Tables::<F>::superblock() };
         // SAFETY: From `init_fs_context`; contexts are used by one task at a time.
         let ownership = unsafe { *(*fc).fs_private.cast::<Ownership>() };

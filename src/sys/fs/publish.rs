@@ -108,8 +108,7 @@ impl<'a, F: FileSystem> Directory<'a, F> {
         })?;
         // SAFETY: A directory's entry that the open file keeps; the caller has locked nothing.
         let entry = unsafe { Creating::start(self.entry(), name) }?;
-        // SAFETY: There are no preconditions.
-        let mode = REGULAR | (mode & !unsafe { bindings::shverbs_current_umask() });
+        let mode = REGULAR | mode;
         // SAFETY: The path and the entry are valid, and the directory is locked.
         to_result(unsafe { bindings::shverbs_security_mknod(self.path, entry.as_ptr(), mode) })?;
         let arg = ptr::from_mut(&mut new).cast();
@@ -196,6 +195,8 @@ unsafe fn try_make<F: FileSystem>(
     let sb = unsafe { (*dir).i_sb };
     // SAFETY: As above.
     let inode = unsafe { NewInode::<F>::new(sb, dir, mode) }?;
+    // SAFETY: As above.
+    unsafe { inode.inherit_acl(dir) }?;
     // SAFETY: As above.
     unsafe { inode.label(dir, &raw const (*entry).__bindgen_anon_1.d_name) }?;
     let data = new.data.take().ok_or(EINVAL)?;
