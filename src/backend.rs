@@ -24,7 +24,11 @@ pub(crate) trait Backend: Sync {
     /// `EOPNOTSUPP` for a kind of object that cannot be shared.
     fn check_shareable(&self, kind: u16) -> Result {
         let bit = 1u64.checked_shl(u32::from(kind)).unwrap_or(0);
-        if self.shareable() & bit != 0 { Ok(()) } else { Err(EOPNOTSUPP) }
+        if self.shareable() & bit != 0 {
+            Ok(())
+        } else {
+            Err(EOPNOTSUPP)
+        }
     }
 }
 

@@ -7,21 +7,21 @@
 use crate::{
     bindings,
     dispatch,
-    objfs,
     object::{
         device::Inner,
         Device,
         File,
         OpenFile, //
     },
+    objfs,
     rdma::{
-        client::Client,
         class::{
             AttrList,
             Attrs,
             Class,
             Groups, //
         },
+        client::Client,
         device::{
             DeviceData,
             Live, //

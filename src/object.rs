@@ -18,6 +18,7 @@
 pub(crate) mod any;
 pub(crate) mod context;
 pub(crate) mod device;
+pub(crate) mod event_file;
 pub(crate) mod fd;
 pub(crate) mod file;
 pub(crate) mod kinds;

@@ -4,13 +4,14 @@
 
 pub(crate) mod chrdev;
 pub(crate) mod deferred;
+pub(crate) mod fasync;
 pub(crate) mod file;
 pub(crate) mod fs;
 pub(crate) mod net;
 pub(crate) mod num;
 pub(crate) mod service;
-pub(crate) mod user;
 pub(crate) mod uselock;
+pub(crate) mod user;
 pub(crate) mod work;
 
 /// Whether the caller may lock memory without limit.

@@ -2,7 +2,6 @@
 
 //! `RDMA_VERBS_IOCTL`.
 
-use crate::sys::num::Signed;
 use super::{
     call::Call,
     method::{
@@ -13,6 +12,7 @@ use super::{
         UHW_OUT, //
     },
 };
+use crate::sys::num::Signed;
 use crate::{
     abi,
     bindings,
@@ -136,9 +136,15 @@ fn is_tail_zero(user: &UserAttr, known: u16) -> Result<bool> {
     let (known, len) = (usize::from(known), usize::from(user.len));
     if len <= size_of::<u64>() {
         let bytes = user.data.to_ne_bytes();
-        return Ok(bytes.get(known..len).unwrap_or_default().iter().all(|&b| b == 0));
+        return Ok(bytes
+            .get(known..len)
+            .unwrap_or_default()
+            .iter()
+            .all(|&b| b == 0));
     }
-    UserAddr::new(user.data)?.offset(known)?.is_zero(len - known)
+    UserAddr::new(user.data)?
+        .offset(known)?
+        .is_zero(len - known)
 }
 
 #[kunit_tests(shverbs_ioctl)]
@@ -193,8 +199,12 @@ mod tests {
     #[test]
     fn methods_find_their_attributes() {
         static METHOD: Method = Method::new(0, &[IN, STRUCT.optional(), UHW_IN], |_| Ok(()));
-        assert!(METHOD.attr(0).is_some_and(|(key, attr)| key == 0 && attr.mandatory));
-        assert!(METHOD.attr(1).is_some_and(|(key, attr)| key == 2 && !attr.mandatory));
+        assert!(METHOD
+            .attr(0)
+            .is_some_and(|(key, attr)| key == 0 && attr.mandatory));
+        assert!(METHOD
+            .attr(1)
+            .is_some_and(|(key, attr)| key == 2 && !attr.mandatory));
         assert!(METHOD.attr(UHW_IN.id).is_some_and(|(key, _)| key == 1));
         assert!(METHOD.attr(2).is_none());
         assert!(METHOD.attr(0x2000).is_none());

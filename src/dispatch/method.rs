@@ -49,18 +49,39 @@ impl Attr {
     /// Data of exactly the size of `T`.
     pub(crate) const fn input<T>(id: u32) -> Self {
         let size = size_of::<T>() as u16;
-        Self::new(id, Kind::In { min: size, max: size, tail: false })
+        Self::new(
+            id,
+            Kind::In {
+                min: size,
+                max: size,
+                tail: false,
+            },
+        )
     }
 
     /// Data of at least `min` bytes.
     pub(crate) const fn input_min(id: u32, min: u16) -> Self {
-        Self::new(id, Kind::In { min, max: u16::MAX, tail: false })
+        Self::new(
+            id,
+            Kind::In {
+                min,
+                max: u16::MAX,
+                tail: false,
+            },
+        )
     }
 
     /// A structure that may grow, at least as long as its first version of `min` bytes.
     pub(crate) const fn input_struct<T>(id: u32, min: usize) -> Self {
         let max = size_of::<T>() as u16;
-        Self::new(id, Kind::In { min: min as u16, max, tail: true })
+        Self::new(
+            id,
+            Kind::In {
+                min: min as u16,
+                max,
+                tail: true,
+            },
+        )
     }
 
     /// `UVERBS_ATTR_CONST_IN`: a number, always 8 bytes.
@@ -70,24 +91,52 @@ impl Attr {
 
     /// `UVERBS_ATTR_FLAGS_IN`: 4 or 8 bytes.
     pub(crate) const fn flags(id: u32) -> Self {
-        Self::new(id, Kind::In { min: 4, max: 8, tail: false })
+        Self::new(
+            id,
+            Kind::In {
+                min: 4,
+                max: 8,
+                tail: false,
+            },
+        )
     }
 
     /// Room of exactly the size of `T`.
     pub(crate) const fn output<T>(id: u32) -> Self {
         let size = size_of::<T>() as u16;
-        Self::new(id, Kind::Out { min: size, max: size, tail: false })
+        Self::new(
+            id,
+            Kind::Out {
+                min: size,
+                max: size,
+                tail: false,
+            },
+        )
     }
 
     /// Room of at least `min` bytes.
     pub(crate) const fn output_min(id: u32, min: u16) -> Self {
-        Self::new(id, Kind::Out { min, max: u16::MAX, tail: false })
+        Self::new(
+            id,
+            Kind::Out {
+                min,
+                max: u16::MAX,
+                tail: false,
+            },
+        )
     }
 
     /// Room for a structure that may grow, at least as long as its first version of `min` bytes.
     pub(crate) const fn output_struct<T>(id: u32, min: usize) -> Self {
         let max = size_of::<T>() as u16;
-        Self::new(id, Kind::Out { min: min as u16, max, tail: true })
+        Self::new(
+            id,
+            Kind::Out {
+                min: min as u16,
+                max,
+                tail: true,
+            },
+        )
     }
 
     pub(crate) const fn handle(id: u32) -> Self {

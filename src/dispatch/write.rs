@@ -70,7 +70,11 @@ fn words(count: u16, size: usize) -> usize {
 }
 
 fn span(at: UserAddr, len: usize) -> Span {
-    if len == 0 { Span::EMPTY } else { Span { at, len } }
+    if len == 0 {
+        Span::EMPTY
+    } else {
+        Span { at, len }
+    }
 }
 
 fn plain(
@@ -115,10 +119,17 @@ fn plain(
     Ok(Layout {
         core_in: span(at, command.request),
         core_out: span(response, command.response),
-        driver_in: span(at.offset(command.request)?, in_len.saturating_sub(command.request)),
+        driver_in: span(
+            at.offset(command.request)?,
+            in_len.saturating_sub(command.request),
+        ),
         driver_out: span(
             response.offset(command.response)?,
-            if command.response == 0 { 0 } else { out_len - command.response },
+            if command.response == 0 {
+                0
+            } else {
+                out_len - command.response
+            },
         ),
     })
 }

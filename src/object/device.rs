@@ -35,6 +35,7 @@ impl Inner {
 impl Device {
     /// Whether a network namespace may see the device.
     pub(crate) fn accessible_from(&self, namespace: &Namespace) -> bool {
-        self.live().is_ok_and(|live| live.accessible_from(namespace))
+        self.live()
+            .is_ok_and(|live| live.accessible_from(namespace))
     }
 }

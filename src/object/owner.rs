@@ -188,7 +188,11 @@ impl<K: Kind> Owner<K> {
         self.object.watchers.lock().push(watcher, GFP_KERNEL)?;
         // Device removal destroys objects that have owners.
         let gone = match self.context().device().live() {
-            Ok(_live) => self.object.state.try_shared().is_ok_and(|state| state.is_none()),
+            Ok(_live) => self
+                .object
+                .state
+                .try_shared()
+                .is_ok_and(|state| state.is_none()),
             Err(_) => true,
         };
         if gone {
@@ -314,7 +318,11 @@ impl<K: Kind> Weak<K> {
     pub(crate) fn upgrade(&self) -> Option<Owner<K>> {
         let mut owners = self.0.owners.load(Relaxed);
         while owners != 0 {
-            match self.0.owners.cmpxchg(owners, owners.checked_add(1)?, Acquire) {
+            match self
+                .0
+                .owners
+                .cmpxchg(owners, owners.checked_add(1)?, Acquire)
+            {
                 // INVARIANT: Counted.
                 Ok(_) => {
                     return Some(Owner {

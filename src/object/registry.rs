@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What must end when a device goes: the Contexts of a Device, and the Objects of a Context.
+//! What must end when something else does: the Contexts of a Device and the Objects of a Context
+//! when the device goes, and the event files of a File when that is closed.
 //!
 //! They end newest first, so that a child ends before what it was made from.
 
@@ -30,20 +31,20 @@ pub(crate) trait Mortal: Send + Sync {
 /// Those that live, in the order of their making. The lock is taken last, and nothing is called
 /// under it.
 #[pin_data]
-pub(crate) struct Registry {
+pub(crate) struct Registry<T: ?Sized = dyn Mortal> {
     #[pin]
-    living: Mutex<Living>,
+    living: Mutex<Living<T>>,
 }
 
-struct Living {
+struct Living<T: ?Sized> {
     next: u64,
-    all: RBTree<u64, Arc<dyn Mortal>>,
+    all: RBTree<u64, Arc<T>>,
 }
 
 /// Room for one more.
-pub(crate) struct Room(RBTreeNodeReservation<u64, Arc<dyn Mortal>>);
+pub(crate) struct Room<T: ?Sized = dyn Mortal>(RBTreeNodeReservation<u64, Arc<T>>);
 
-impl Room {
+impl<T: ?Sized> Room<T> {
     pub(crate) fn new() -> Result<Self> {
         Ok(Self(RBTreeNodeReservation::new(GFP_KERNEL)?))
     }
@@ -53,7 +54,7 @@ impl Room {
 #[derive(Clone, Copy)]
 pub(crate) struct Place(u64);
 
-impl Registry {
+impl<T: ?Sized> Registry<T> {
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             living <- new_mutex!(Living { next: 0, all: RBTree::new() }),
@@ -69,7 +70,7 @@ impl Registry {
         Place(place)
     }
 
-    pub(crate) fn enter(&self, room: Room, place: Place, one: Arc<dyn Mortal>) {
+    pub(crate) fn enter(&self, room: Room<T>, place: Place, one: Arc<T>) {
         let node = room.0.into_node(place.0, one);
         self.living.lock().all.insert(node);
     }
@@ -80,6 +81,17 @@ impl Registry {
         drop(node);
     }
 
+    /// Takes the newest out.
+    pub(crate) fn take_newest(&self) -> Option<Arc<T>> {
+        let mut living = self.living.lock();
+        let cursor = living.all.cursor_back_mut()?;
+        let (_, node) = cursor.remove_current();
+        drop(living);
+        Some(node.to_key_value().1)
+    }
+}
+
+impl Registry {
     /// Ends all, newest first.
     pub(crate) fn kill_all(&self, live: &Live<'_>) {
         while let Some(one) = self.take_newest() {
@@ -101,13 +113,5 @@ impl Registry {
         let cursor = living.all.cursor_lower_bound(&key)?;
         let (key, one) = cursor.current();
         Some((*key, one.clone()))
-    }
-
-    fn take_newest(&self) -> Option<Arc<dyn Mortal>> {
-        let mut living = self.living.lock();
-        let cursor = living.all.cursor_back_mut()?;
-        let (_, node) = cursor.remove_current();
-        drop(living);
-        Some(node.to_key_value().1)
     }
 }

@@ -38,7 +38,11 @@ impl TryFrom<u32> for Rights {
                 rights |= right;
             }
         }
-        if u32::from(rights) == bits { Ok(rights) } else { Err(EINVAL) }
+        if u32::from(rights) == bits {
+            Ok(rights)
+        } else {
+            Err(EINVAL)
+        }
     }
 }
 
@@ -50,12 +54,20 @@ impl Rights {
 
     /// `EPERM` without `right`.
     pub(crate) fn require(self, right: Right) -> Result {
-        if self.contains(right) { Ok(()) } else { Err(EPERM) }
+        if self.contains(right) {
+            Ok(())
+        } else {
+            Err(EPERM)
+        }
     }
 
     /// `EPERM` unless all of `wanted` are there.
     pub(crate) fn require_all(self, wanted: Rights) -> Result {
-        if self.contains_all(wanted) { Ok(()) } else { Err(EPERM) }
+        if self.contains_all(wanted) {
+            Ok(())
+        } else {
+            Err(EPERM)
+        }
     }
 }
 

@@ -26,8 +26,10 @@ const BUFFER_AT: usize = offset_of!(bindings::bundle_priv, internal_buffer);
 const STACK_WORDS: usize = 128;
 
 // Attribute slots are a flexible array that lies over the internal buffer.
-const _: () = assert!(offset_of!(bindings::bundle_priv, bundle) + offset_of!(Raw, attrs) == BUFFER_AT);
-const _: () = assert!(BUFFER_AT % size_of::<u64>() == 0 && size_of::<Slot>() % size_of::<u64>() == 0);
+const _: () =
+    assert!(offset_of!(bindings::bundle_priv, bundle) + offset_of!(Raw, attrs) == BUFFER_AT);
+const _: () =
+    assert!(BUFFER_AT % size_of::<u64>() == 0 && size_of::<Slot>() % size_of::<u64>() == 0);
 
 /// The number of keys that `attr_present` has bits for.
 pub(crate) const MAX_KEYS: usize = 64;
@@ -117,13 +119,20 @@ impl Bundle<'_> {
             return f(&mut bundle);
         }
         let mut memory = KVec::<MaybeUninit<u64>>::new();
-        memory.resize(bytes.div_ceil(size_of::<u64>()), MaybeUninit::uninit(), GFP_KERNEL)?;
+        memory.resize(
+            bytes.div_ceil(size_of::<u64>()),
+            MaybeUninit::uninit(),
+            GFP_KERNEL,
+        )?;
         let mut bundle = Bundle::new(&mut memory, ufile, user_attrs, count, keys)?;
         f(&mut bundle)
     }
 
     /// Runs `f` with a bundle without attributes, as for a `write()` or an object that dies.
-    pub(crate) fn with_none<R>(ufile: &UFile, f: impl FnOnce(&mut Bundle<'_>) -> Result<R>) -> Result<R> {
+    pub(crate) fn with_none<R>(
+        ufile: &UFile,
+        f: impl FnOnce(&mut Bundle<'_>) -> Result<R>,
+    ) -> Result<R> {
         Self::with(ufile, UserAddr::from_usize(0), 0, 0, f)
     }
 
@@ -137,7 +146,10 @@ impl Bundle<'_> {
         let private = memory.as_mut_ptr().cast::<bindings::bundle_priv>();
         let used = keys * size_of::<Slot>();
         let at = BUFFER_AT + used;
-        let attrs = memory.as_mut_ptr().wrapping_byte_add(at).cast::<bindings::ib_uverbs_attr>();
+        let attrs = memory
+            .as_mut_ptr()
+            .wrapping_byte_add(at)
+            .cast::<bindings::ib_uverbs_attr>();
         let bytes = count * size_of::<bindings::ib_uverbs_attr>();
         // SAFETY: `with` made the memory large enough for all of this.
         unsafe { private.cast::<u8>().write_bytes(0, at + bytes) };
@@ -199,7 +211,9 @@ impl Bundle<'_> {
             let slot = self.slot(key);
             (*slot).len = attr.len;
             (*slot).uattr_idx = uattr_idx;
-            (&raw mut (*slot).__bindgen_anon_1).cast::<u64>().write(attr.data);
+            (&raw mut (*slot).__bindgen_anon_1)
+                .cast::<u64>()
+                .write(attr.data);
         }
         // SAFETY: By the type's invariant. INVARIANT: The slot is filled.
         unsafe { (*self.private).bundle.attr_present[0] |= 1 << key };
@@ -233,7 +247,11 @@ impl Bundle<'_> {
     }
 
     fn slot(&self, key: usize) -> *mut bindings::uverbs_ptr_attr {
-        self.private.wrapping_byte_add(BUFFER_AT).cast::<Slot>().wrapping_add(key).cast()
+        self.private
+            .wrapping_byte_add(BUFFER_AT)
+            .cast::<Slot>()
+            .wrapping_add(key)
+            .cast()
     }
 
     /// Where the attribute's data is: in user memory, also if it is inline.
@@ -248,14 +266,16 @@ impl Bundle<'_> {
 
     /// Puts a new handle or descriptor into an attribute, where user space finds it.
     pub(crate) fn put_data(&self, attr: Present, data: i64) -> Result {
-        self.user_field(attr, offset_of!(bindings::ib_uverbs_attr, __bindgen_anon_1))?.write(&data)
+        self.user_field(attr, offset_of!(bindings::ib_uverbs_attr, __bindgen_anon_1))?
+            .write(&data)
     }
 
     /// Tells user space that an output attribute was written.
     pub(crate) fn mark_written(&self, attr: Present) -> Result {
         let flags = self.user_attr(attr.index).ok_or(EINVAL)?.flags;
         let written = flags | bindings::UVERBS_ATTR_F_VALID_OUTPUT as u16;
-        self.user_field(attr, offset_of!(bindings::ib_uverbs_attr, flags))?.write(&written)
+        self.user_field(attr, offset_of!(bindings::ib_uverbs_attr, flags))?
+            .write(&written)
     }
 
     fn user_field(&self, attr: Present, offset: usize) -> Result<UserAddr> {

@@ -54,7 +54,8 @@ static CLASS_ABI: Shared<bindings::class_attribute> = Shared(bindings::class_att
 });
 static CLASS_ATTRS: Shared<[*const bindings::attribute; 2]> =
     Shared([&raw const CLASS_ABI.0.attr, ptr::null()]);
-static CLASS_GROUP: Shared<bindings::attribute_group> = Shared(group((&raw const CLASS_ATTRS.0).cast()));
+static CLASS_GROUP: Shared<bindings::attribute_group> =
+    Shared(group((&raw const CLASS_ATTRS.0).cast()));
 static CLASS_GROUPS: Shared<[*const bindings::attribute_group; 2]> =
     Shared([&raw const CLASS_GROUP.0, ptr::null()]);
 
@@ -104,7 +105,11 @@ impl Attrs {
 
 impl AttrList {
     pub(crate) const fn new(attrs: &'static Attrs) -> Self {
-        Self([&raw const attrs.abi.attr, &raw const attrs.ibdev.attr, ptr::null()])
+        Self([
+            &raw const attrs.abi.attr,
+            &raw const attrs.ibdev.attr,
+            ptr::null(),
+        ])
     }
 }
 
@@ -210,7 +215,11 @@ unsafe extern "C" fn class_abi_show(
 ) -> isize {
     // SAFETY: sysfs passes its page; the format takes one number.
     let n = unsafe {
-        bindings::sysfs_emit(buf, c"%u\n".as_char_ptr(), bindings::IB_USER_VERBS_ABI_VERSION)
+        bindings::sysfs_emit(
+            buf,
+            c"%u\n".as_char_ptr(),
+            bindings::IB_USER_VERBS_ABI_VERSION,
+        )
     };
     n as isize
 }
@@ -228,9 +237,7 @@ unsafe extern "C" fn abi_version_show<T: DeviceData>(
         return ENODEV.to_errno() as isize;
     };
     // SAFETY: sysfs passes its page; the format takes one number.
-    let n = unsafe {
-        bindings::sysfs_emit(buf, c"%u\n".as_char_ptr(), live.ops().uverbs_abi_ver)
-    };
+    let n = unsafe { bindings::sysfs_emit(buf, c"%u\n".as_char_ptr(), live.ops().uverbs_abi_ver) };
     n as isize
 }
 
@@ -247,8 +254,6 @@ unsafe extern "C" fn ibdev_show<T: DeviceData>(
         return ENODEV.to_errno() as isize;
     };
     // SAFETY: sysfs passes its page; the format takes one string.
-    let n = unsafe {
-        bindings::sysfs_emit(buf, c"%s\n".as_char_ptr(), live.name().as_char_ptr())
-    };
+    let n = unsafe { bindings::sysfs_emit(buf, c"%s\n".as_char_ptr(), live.name().as_char_ptr()) };
     n as isize
 }

@@ -2,11 +2,11 @@
 
 //! The RDMA core's client named "uverbs", which is where libibverbs asks for character devices.
 
-use crate::sys::num::Signed;
 use super::device::{
     Live,
     UDevice, //
 };
+use crate::sys::num::Signed;
 use crate::{
     bindings,
     rdma::device::DeviceData,
@@ -178,7 +178,9 @@ unsafe extern "C" fn rename<T: Client>(_ib: *mut bindings::ib_device, _data: *mu
 unsafe fn withdraw<T: Client>(device: &ARef<UDevice<T>>) {
     device.disappear();
     T::removing(device);
-    let wait = device.live().is_ok_and(|live| live.ops().disassociate_ucontext.is_none());
+    let wait = device
+        .live()
+        .is_ok_and(|live| live.ops().disassociate_ucontext.is_none());
     if wait {
         device.wait_for_files(true);
     }

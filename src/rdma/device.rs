@@ -123,9 +123,7 @@ impl<T: DeviceData> UDevice<T> {
         let this = unsafe { Self::adopt(KBox::into_raw(Pin::into_inner_unchecked(this)), ib, num) };
         let dev = this.as_dev();
         // SAFETY: Initialised; the format takes one number.
-        to_result(unsafe {
-            bindings::dev_set_name(dev, c"uverbs%u".as_char_ptr(), num.index())
-        })?;
+        to_result(unsafe { bindings::dev_set_name(dev, c"uverbs%u".as_char_ptr(), num.index()) })?;
         // SAFETY: By this function's contract.
         let fops = T::fops(unsafe { (*ib.as_ptr()).ops.mmap }.is_some());
         // SAFETY: In bounds; the table is static.
@@ -146,7 +144,9 @@ impl<T: DeviceData> UDevice<T> {
         // SAFETY: Valid, by this function's contract.
         let raw = unsafe { (*this).raw.get() };
         // SAFETY: `ib` is valid; the union's only use is that of its device.
-        let parent = unsafe { (*(&raw mut (*ib.as_ptr()).__bindgen_anon_1.dev).cast::<bindings::device>()).parent };
+        let parent = unsafe {
+            (*(&raw mut (*ib.as_ptr()).__bindgen_anon_1.dev).cast::<bindings::device>()).parent
+        };
         // SAFETY: `raw` is ours until `cdev_device_add`.
         unsafe {
             bindings::device_initialize(&raw mut (*raw).dev);
@@ -294,7 +294,9 @@ unsafe fn init_raw(
 /// # Safety
 ///
 /// `raw` must be initialised, and stay so as long as the result.
-unsafe fn ib_dev_of<'a>(raw: *mut bindings::ib_uverbs_device) -> &'a Atomic<*mut bindings::ib_device> {
+unsafe fn ib_dev_of<'a>(
+    raw: *mut bindings::ib_uverbs_device,
+) -> &'a Atomic<*mut bindings::ib_device> {
     // SAFETY: By this function's contract, and accessed atomically once it is initialised.
     unsafe { Atomic::from_ptr((&raw mut (*raw).ib_dev).cast()) }
 }
@@ -346,6 +348,13 @@ impl Live<'_> {
 
     pub(crate) fn driver_id(&self) -> u32 {
         self.ops().driver_id
+    }
+
+    /// Whether the device takes a plain command of `enum ib_uverbs_write_cmds`.
+    pub(crate) fn takes_command(&self, number: u32) -> bool {
+        // SAFETY: The device is valid, and the mask does not change once it is registered.
+        let mask = unsafe { (*self.ib.as_ptr()).uverbs_cmd_mask };
+        1u64.checked_shl(number).is_some_and(|bit| mask & bit != 0)
     }
 
     /// The device's properties, as the driver gave them at registration.

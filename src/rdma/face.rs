@@ -53,10 +53,13 @@ unsafe impl<T: UobjectLike> Sync for Face<T> {}
 impl<T: UobjectLike> Face<T> {
     /// For an object of `context`.
     pub(crate) fn new(live: &Live<'_>, context: &UcontextRef<'_>) -> Result<Self> {
-        let uobject = KBox::pin_init(Opaque::<T>::ffi_init(|slot| {
-            // SAFETY: `slot` is valid for writes, and zeroes are a valid `T`.
-            unsafe { slot.write_bytes(0, 1) }
-        }), GFP_KERNEL)?;
+        let uobject = KBox::pin_init(
+            Opaque::<T>::ffi_init(|slot| {
+                // SAFETY: `slot` is valid for writes, and zeroes are a valid `T`.
+                unsafe { slot.write_bytes(0, 1) }
+            }),
+            GFP_KERNEL,
+        )?;
         // INVARIANT: Not charged yet.
         let mut face = Self {
             uobject,

@@ -62,7 +62,11 @@ impl<T: CharFile> Fops<T> {
 
     /// Without `mmap` for a driver that has none.
     pub(crate) const fn table(can_mmap: bool) -> &'static bindings::file_operations {
-        if can_mmap { &Self::MMAP } else { &Self::NO_MMAP }
+        if can_mmap {
+            &Self::MMAP
+        } else {
+            &Self::NO_MMAP
+        }
     }
 
     /// # Safety
@@ -71,9 +75,8 @@ impl<T: CharFile> Fops<T> {
     unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         from_result(|| {
             // SAFETY: By this function's contract; the VFS holds the cdev's device.
-            let device = unsafe {
-                UDevice::<T::Device>::from_cdev((*inode).__bindgen_anon_5.i_cdev)
-            };
+            let device =
+                unsafe { UDevice::<T::Device>::from_cdev((*inode).__bindgen_anon_5.i_cdev) };
             let live = device.live()?;
             if !live.accessible() {
                 return Err(EPERM);

@@ -10,10 +10,10 @@
 //! The lock of a handle is its `usecnt`, in the way of `uverbs_try_lock_object()`: a positive number
 //! of users, or -1 for one who excludes all. It is tried, and never waited for.
 
-use crate::sys::num::Unsigned;
-use crate::sys::num::Signed;
 use super::ufile::UFile;
 use crate::bindings;
+use crate::sys::num::Signed;
+use crate::sys::num::Unsigned;
 use core::{
     cell::UnsafeCell,
     ffi::c_void,
@@ -324,7 +324,10 @@ pub(crate) fn find<P>(table: &UFile, id: i64, api: &'static ApiObject) -> Result
     }
     // INVARIANT: `api` is of ours, so this is a `Memory`, and the count is this one's.
     // SAFETY: Not null.
-    Ok(Handle(unsafe { NonNull::new_unchecked(uobject.cast()) }, PhantomData))
+    Ok(Handle(
+        unsafe { NonNull::new_unchecked(uobject.cast()) },
+        PhantomData,
+    ))
 }
 
 /// Empties the table of all handles that `is_ours` knows, and gives their payloads to `f`. For the
@@ -337,9 +340,8 @@ pub(crate) fn drain<P>(
     let mut id = 0;
     loop {
         // SAFETY: The table is initialised.
-        let entry = unsafe {
-            bindings::xa_find(xa(table), &mut id, usize::MAX, bindings::XA_PRESENT)
-        };
+        let entry =
+            unsafe { bindings::xa_find(xa(table), &mut id, usize::MAX, bindings::XA_PRESENT) };
         if entry.is_null() {
             return;
         }
@@ -350,7 +352,10 @@ pub(crate) fn drain<P>(
         let ours = is_ours(unsafe { (*api).id }).is_some_and(|o| o.as_raw() == api);
         if ours {
             // SAFETY: Not null. INVARIANT: A `Memory` by its type; takes the table's count over.
-            let handle = Handle::<P>(unsafe { NonNull::new_unchecked(uobject.cast()) }, PhantomData);
+            let handle = Handle::<P>(
+                unsafe { NonNull::new_unchecked(uobject.cast()) },
+                PhantomData,
+            );
             erase_id(table, handle.id());
             put_object_pointer(&handle, ptr::null_mut());
             // SAFETY: By this function's contract nobody reads or writes it.
@@ -359,7 +364,9 @@ pub(crate) fn drain<P>(
                 f(payload);
             }
         }
-        let Some(next) = id.checked_add(1) else { return };
+        let Some(next) = id.checked_add(1) else {
+            return;
+        };
         id = next;
     }
 }
@@ -407,7 +414,10 @@ mod tests {
         let payload = Arc::new(7, GFP_KERNEL).unwrap();
         let id = publish(file.ufile(), &next, payload.clone());
         assert_eq!(find_error(file.ufile(), id, &MR), Some(EINVAL));
-        let shared = find::<Arc<u32>>(file.ufile(), id, &PD).unwrap().share().unwrap();
+        let shared = find::<Arc<u32>>(file.ufile(), id, &PD)
+            .unwrap()
+            .share()
+            .unwrap();
         assert_eq!(shared.as_ref().map(|p| **p), Some(7));
         drop(shared);
         drain::<Arc<u32>>(file.ufile(), ours, drop);

@@ -10,7 +10,6 @@
 //! Lock order: `mmap_lock` of the address space, `umap_lock` of the home file. [`Home::map`] is
 //! taken under `mmap_lock`, too, and nothing is taken under it.
 
-use crate::sys::num::Signed;
 use super::{
     device::{
         self,
@@ -23,6 +22,7 @@ use super::{
     },
 };
 use crate::bindings;
+use crate::sys::num::Signed;
 use core::{
     marker::PhantomData,
     mem::offset_of,
@@ -136,7 +136,11 @@ unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::
             map.file = ptr::null_mut();
         }
         map.files -= 1;
-        if map.files == 0 { map.keep.take() } else { None }
+        if map.files == 0 {
+            map.keep.take()
+        } else {
+            None
+        }
     };
     // The home file may go with it, so not under its lock.
     drop(keep);
@@ -290,7 +294,10 @@ unsafe extern "C" fn umap_fault(vmf: *mut bindings::vm_fault) -> bindings::vm_fa
 unsafe fn zap(vma: *mut bindings::vm_area_struct) {
     // SAFETY: By this function's contract.
     unsafe {
-        let (start, end) = ((*vma).__bindgen_anon_1.__bindgen_anon_1.vm_start, (*vma).__bindgen_anon_1.__bindgen_anon_1.vm_end);
+        let (start, end) = (
+            (*vma).__bindgen_anon_1.__bindgen_anon_1.vm_start,
+            (*vma).__bindgen_anon_1.__bindgen_anon_1.vm_end,
+        );
         bindings::zap_special_vma_range(vma, start, end - start);
     }
 }

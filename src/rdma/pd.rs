@@ -38,7 +38,11 @@ unsafe impl Sync for Pd {}
 
 impl Pd {
     /// Errors are the driver's, `ENOMEM`, and that of the rdma cgroup.
-    pub(crate) fn alloc(live: &Live<'_>, context: &UcontextRef<'_>, bundle: &mut Bundle<'_>) -> Result<Self> {
+    pub(crate) fn alloc(
+        live: &Live<'_>,
+        context: &UcontextRef<'_>,
+        bundle: &mut Bundle<'_>,
+    ) -> Result<Self> {
         let alloc = live.ops().alloc_pd.ok_or(EOPNOTSUPP)?;
         let mut face = Face::new(live, context)?;
         match Self::alloc_raw(live, alloc, &face, bundle) {

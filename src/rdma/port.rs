@@ -2,9 +2,9 @@
 
 //! Ports and their GID tables.
 
-use crate::sys::num::Unsigned;
 use super::device::Live;
 use crate::bindings;
+use crate::sys::num::Unsigned;
 use core::ptr::{
     self,
     NonNull, //
@@ -57,7 +57,10 @@ pub(crate) fn is_valid(live: &Live<'_>, port: u32) -> bool {
 
 /// Fills `entries` from the GID tables of all ports, and tells how many there were. `EINVAL` if
 /// that cannot be done, or there is not enough room.
-pub(crate) fn gid_table(live: &Live<'_>, entries: &mut [bindings::ib_uverbs_gid_entry]) -> Result<usize> {
+pub(crate) fn gid_table(
+    live: &Live<'_>,
+    entries: &mut [bindings::ib_uverbs_gid_entry],
+) -> Result<usize> {
     // SAFETY: The device is valid, and there is room for so many entries.
     let n = unsafe {
         bindings::rdma_query_gid_table(live.as_raw(), entries.as_mut_ptr(), entries.len())
@@ -66,7 +69,11 @@ pub(crate) fn gid_table(live: &Live<'_>, entries: &mut [bindings::ib_uverbs_gid_
 }
 
 /// One GID. Errors are those of `rdma_get_gid_attr()`.
-pub(crate) fn gid_entry(live: &Live<'_>, port: u32, index: u32) -> Result<bindings::ib_uverbs_gid_entry> {
+pub(crate) fn gid_entry(
+    live: &Live<'_>,
+    port: u32,
+    index: u32,
+) -> Result<bindings::ib_uverbs_gid_entry> {
     let index = c_int::try_from(index).map_err(|_| EINVAL)?;
     // SAFETY: The device is valid, and so is the port, which the caller has checked or the core
     // does.

@@ -14,16 +14,26 @@ use kernel::{
 };
 
 /// The device's properties, with what the driver adds to the call's udata.
-pub(crate) fn device(live: &Live<'_>, bundle: &mut Bundle<'_>) -> Result<KBox<bindings::ib_device_attr>> {
+pub(crate) fn device(
+    live: &Live<'_>,
+    bundle: &mut Bundle<'_>,
+) -> Result<KBox<bindings::ib_device_attr>> {
     let query = live.ops().query_device.ok_or(EOPNOTSUPP)?;
-    let mut attr = KBox::init(pin_init::init_zeroed::<bindings::ib_device_attr>(), GFP_KERNEL)?;
+    let mut attr = KBox::init(
+        pin_init::init_zeroed::<bindings::ib_device_attr>(),
+        GFP_KERNEL,
+    )?;
     // SAFETY: All are valid for the call.
     to_result(unsafe { query(live.as_raw(), &mut *attr, bundle.udata()) })?;
     Ok(attr)
 }
 
 /// A context's properties, which the driver writes to attributes of its own.
-pub(crate) fn ucontext(live: &Live<'_>, context: &UcontextRef<'_>, bundle: &mut Bundle<'_>) -> Result {
+pub(crate) fn ucontext(
+    live: &Live<'_>,
+    context: &UcontextRef<'_>,
+    bundle: &mut Bundle<'_>,
+) -> Result {
     let query = live.ops().query_ucontext.ok_or(EOPNOTSUPP)?;
     // SAFETY: Both are valid for the call.
     to_result(unsafe { query(context.as_raw(), bundle.as_raw()) })

@@ -78,12 +78,14 @@ impl UFile {
     /// Lets C code that is handed this file find `home`'s context.
     pub(crate) fn adopt_ucontext(&self, home: &UFile) {
         let ucontext = home.ucontext_ptr().load(Acquire);
-        self.ucontext_ptr().store(ucontext, kernel::sync::atomic::Release);
+        self.ucontext_ptr()
+            .store(ucontext, kernel::sync::atomic::Release);
     }
 
     /// As [`UFile::adopt_ucontext`], back again.
     pub(crate) fn disown_ucontext(&self) {
-        self.ucontext_ptr().store(ptr::null_mut(), kernel::sync::atomic::Release);
+        self.ucontext_ptr()
+            .store(ptr::null_mut(), kernel::sync::atomic::Release);
     }
 }
 
@@ -136,7 +138,10 @@ impl<T> FileBox<T> {
         // SAFETY: Stays where it is: C code frees it, after `OwnedFile` has dropped the data.
         let this = KBox::into_raw(unsafe { Pin::into_inner_unchecked(this) });
         // SAFETY: Not null. INVARIANT: Both parts are initialised, and the count is one.
-        Ok(OwnedFile(unsafe { NonNull::new_unchecked(this) }, PhantomData))
+        Ok(OwnedFile(
+            unsafe { NonNull::new_unchecked(this) },
+            PhantomData,
+        ))
     }
 
     pub(crate) fn ufile(&self) -> &UFile {
@@ -168,7 +173,10 @@ impl<T> OwnedFile<T> {
     /// `private` must be from [`OwnedFile::into_private`], once.
     pub(crate) unsafe fn from_private(private: *mut c_void) -> Self {
         // SAFETY: By this function's contract. INVARIANT: Ownership comes back.
-        Self(unsafe { NonNull::new_unchecked(private.cast()) }, PhantomData)
+        Self(
+            unsafe { NonNull::new_unchecked(private.cast()) },
+            PhantomData,
+        )
     }
 }
 

@@ -3,8 +3,7 @@
 //! EXPORT: a handle becomes an object fd.
 
 use crate::{
-    backend,
-    bindings as b,
+    backend, bindings as b,
     dispatch::{
         Attr,
         Call,

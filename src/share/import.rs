@@ -52,7 +52,11 @@ fn run(call: &mut Call<'_, '_>) -> Result {
     }
     // Also tells whether it is still there.
     owner.as_ptr(call.live)?;
-    let user_handle = if call.has(USER_HANDLE) { call.read(USER_HANDLE)? } else { 0 };
+    let user_handle = if call.has(USER_HANDLE) {
+        call.read(USER_HANDLE)?
+    } else {
+        0
+    };
     let handle = call.reserve(None)?;
     call.write(HANDLE, &handle.id())?;
     call.write(OBJECT_ID, &u32::from(owner.id()))?;

@@ -44,10 +44,14 @@ struct Numbers([u64; WORDS]);
 impl Numbers {
     /// Takes the lowest free number.
     fn take(&mut self) -> Option<u32> {
-        let (at, word) = (0u32..).zip(self.0.iter_mut()).find(|(_, w)| **w != u64::MAX)?;
+        let (at, word) = (0u32..)
+            .zip(self.0.iter_mut())
+            .find(|(_, w)| **w != u64::MAX)?;
         let bit = word.trailing_ones();
         *word |= 1u64.checked_shl(bit)?;
-        at.checked_mul(u64::BITS)?.checked_add(bit).filter(|&n| n < MAX_DEVICES)
+        at.checked_mul(u64::BITS)?
+            .checked_add(bit)
+            .filter(|&n| n < MAX_DEVICES)
     }
 
     fn give_back(&mut self, number: u32) {

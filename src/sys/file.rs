@@ -59,7 +59,10 @@ impl Reading<'_> {
         let rest = text.get(at..).unwrap_or_default();
         let part = rest.get(..self.len.min(rest.len())).unwrap_or_default();
         self.to.write_bytes(part)?;
-        *self.pos = self.pos.checked_add(i64::try_from(part.len()).map_err(|_| EOVERFLOW)?).ok_or(EOVERFLOW)?;
+        *self.pos = self
+            .pos
+            .checked_add(i64::try_from(part.len()).map_err(|_| EOVERFLOW)?)
+            .ok_or(EOVERFLOW)?;
         Ok(part.len())
     }
 }
@@ -114,9 +117,17 @@ impl<T: FileType> Fops<T> {
         open: if T::HAS_OPEN { Some(Self::open) } else { None },
         read: if T::HAS_READ { Some(Self::read) } else { None },
         poll: if T::HAS_POLL { Some(Self::poll) } else { None },
-        fasync: if T::HAS_FASYNC { Some(Self::fasync) } else { None },
+        fasync: if T::HAS_FASYNC {
+            Some(Self::fasync)
+        } else {
+            None
+        },
         release: Some(Self::release),
-        llseek: if T::HAS_OPEN { Some(bindings::default_llseek) } else { Some(bindings::noop_llseek) },
+        llseek: if T::HAS_OPEN {
+            Some(bindings::default_llseek)
+        } else {
+            None
+        },
         ..pin_init::zeroed()
     };
 
@@ -133,7 +144,10 @@ impl<T: FileType> Fops<T> {
             let source = unsafe { &*(*inode).i_private.cast::<T::Source>() };
             // SAFETY: Valid for this call.
             let access = match unsafe {
-                (bindings::shverbs_may_read(file), bindings::shverbs_may_write(file))
+                (
+                    bindings::shverbs_may_read(file),
+                    bindings::shverbs_may_write(file),
+                )
             } {
                 (true, true) => Access::ReadWrite,
                 (_, true) => Access::WriteOnly,

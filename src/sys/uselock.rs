@@ -102,7 +102,10 @@ impl<'a, T> Shared<'a, Option<T>> {
     pub(crate) fn some(self) -> Option<SharedSome<'a, T>> {
         let inner = NonNull::from((*self).as_ref()?);
         // INVARIANT: Inside the data of `self`, which nobody writes while it exists.
-        Some(SharedSome { inner, _shared: self })
+        Some(SharedSome {
+            inner,
+            _shared: self,
+        })
     }
 }
 

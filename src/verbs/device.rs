@@ -33,7 +33,7 @@ use crate::{
         Command,
         Method, //
     },
-    events,
+    object::event_file::Sort,
     rdma::{
         device::Live,
         port::{
@@ -136,8 +136,7 @@ const PORT_RESP: u32 = b::uverbs_attrs_query_port_cmd_attr_ids_UVERBS_ATTR_QUERY
 
 mod invoke {
     use crate::bindings as b;
-    pub(super) const COMMAND: u32 =
-        b::uverbs_attrs_invoke_write_cmd_attr_ids_UVERBS_ATTR_WRITE_CMD;
+    pub(super) const COMMAND: u32 = b::uverbs_attrs_invoke_write_cmd_attr_ids_UVERBS_ATTR_WRITE_CMD;
     pub(super) const IN: u32 = b::uverbs_attrs_invoke_write_cmd_attr_ids_UVERBS_ATTR_CORE_IN;
     pub(super) const OUT: u32 = b::uverbs_attrs_invoke_write_cmd_attr_ids_UVERBS_ATTR_CORE_OUT;
 }
@@ -202,15 +201,15 @@ fn get_context(call: &mut Call<'_, '_>) -> Result {
 /// As [`get_context`], with a descriptor for asynchronous events.
 fn get_context_write(call: &mut Call<'_, '_>) -> Result {
     let _request: GetContext = call.request()?;
-    let (fd, events) = events::pending_async(call)?;
+    let (fd, events) = call.file.data().events().create(Sort::Async)?;
     // The response first: a context cannot be taken back from the file that has it.
     call.respond(&GetContextResp {
         async_fd: fd.number(),
         num_comp_vectors: call.live.num_comp_vectors(),
     })?;
     call.file.make_context(call.live, call.bundle)?;
-    events.start(call)?;
     call.pend_fd(fd);
+    events.start(call.live);
     Ok(())
 }
 

@@ -44,17 +44,25 @@ pub(super) const METHODS: &[Method] = &[
     Method::new(
         b::uverbs_methods_mr_UVERBS_METHOD_MR_DESTROY,
         &[Attr::handle(DESTROY_HANDLE)],
-        |call| call.file.destroy::<Mr>(call.number(DESTROY_HANDLE)?),
+        |call| call.file.destroy::<Mr>(call.number(DESTROY_HANDLE)?).map(drop),
     ),
     Method::new(
         b::uverbs_methods_mr_UVERBS_METHOD_QUERY_MR,
         &[
             Attr::handle(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_HANDLE),
-            Attr::output::<u32>(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_LKEY),
-            Attr::output::<u32>(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_RKEY),
-            Attr::output::<u64>(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_LENGTH),
-            Attr::output::<u64>(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_IOVA)
-                .optional(),
+            Attr::output::<u32>(
+                b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_LKEY,
+            ),
+            Attr::output::<u32>(
+                b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_RKEY,
+            ),
+            Attr::output::<u64>(
+                b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_LENGTH,
+            ),
+            Attr::output::<u64>(
+                b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_IOVA,
+            )
+            .optional(),
         ],
         query,
     ),
@@ -86,7 +94,7 @@ pub(super) const COMMANDS: &[Command] = &[
     ),
     Command::new::<DeregMr, ()>(b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DEREG_MR, |call| {
         let request: DeregMr = call.request()?;
-        call.file.destroy::<Mr>(i64::from(request.mr_handle))
+        call.file.destroy::<Mr>(i64::from(request.mr_handle)).map(drop)
     })
     .no_udata(),
 ];
@@ -135,7 +143,9 @@ fn register_write(call: &mut Call<'_, '_>) -> Result {
 fn register_ioctl(call: &mut Call<'_, '_>) -> Result {
     let handle = call.reserve(Some(reg::HANDLE))?;
     let range = Range {
-        start: call.read(reg::ADDR).or_else(|e| if e == ENOENT { Err(EINVAL) } else { Err(e) })?,
+        start: call
+            .read(reg::ADDR)
+            .or_else(|e| if e == ENOENT { Err(EINVAL) } else { Err(e) })?,
         length: call.read(reg::LENGTH)?,
         iova: call.read(reg::IOVA)?,
         access: call.flags(reg::ACCESS, b::ib_access_flags_IB_ACCESS_SUPPORTED)?,
@@ -185,8 +195,20 @@ fn query(call: &mut Call<'_, '_>) -> Result {
     let mr = call.number(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_HANDLE)?;
     let mr = call.find::<Mr>(mr)?;
     let keys = mr.lock::<Mr>(Right::Use)?.hw.keys();
-    call.write(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_LKEY, &keys.lkey)?;
-    call.write(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_RKEY, &keys.rkey)?;
-    call.write(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_LENGTH, &keys.length)?;
-    call.write_if(b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_IOVA, &keys.iova)
+    call.write(
+        b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_LKEY,
+        &keys.lkey,
+    )?;
+    call.write(
+        b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_RKEY,
+        &keys.rkey,
+    )?;
+    call.write(
+        b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_LENGTH,
+        &keys.length,
+    )?;
+    call.write_if(
+        b::uverbs_attrs_query_mr_cmd_attr_ids_UVERBS_ATTR_QUERY_MR_RESP_IOVA,
+        &keys.iova,
+    )
 }

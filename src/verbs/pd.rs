@@ -26,7 +26,7 @@ use kernel::prelude::*;
 pub(super) const METHODS: &[Method] = &[Method::new(
     bindings::uverbs_methods_pd_UVERBS_METHOD_PD_DESTROY,
     &[Attr::handle(HANDLE)],
-    |call| call.file.destroy::<Pd>(call.number(HANDLE)?),
+    |call| call.file.destroy::<Pd>(call.number(HANDLE)?).map(drop),
 )];
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -38,7 +38,7 @@ pub(super) const COMMANDS: &[Command] = &[
         bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DEALLOC_PD,
         |call| {
             let request: DeallocPd = call.request()?;
-            call.file.destroy::<Pd>(i64::from(request.pd_handle))
+            call.file.destroy::<Pd>(i64::from(request.pd_handle)).map(drop)
         },
     )
     .no_udata(),
