@@ -80,10 +80,10 @@ static void in_order(struct __test_metadata *_metadata, struct full *f,
 	munmap(f->buf, FULL_PAGES * 4096);
 }
 
-/* The next permutation in lexical order. */
+/* The next permutation in lexical order of all kinds but the channel. */
 static bool permute(int *p)
 {
-	int i = KINDS - 2, j = KINDS - 1, tmp;
+	int i = CH - 2, j = CH - 1, tmp;
 
 	while (i >= 0 && p[i] > p[i + 1])
 		i--;
@@ -92,14 +92,23 @@ static bool permute(int *p)
 	while (p[j] < p[i])
 		j--;
 	tmp = p[i], p[i] = p[j], p[j] = tmp;
-	for (i++, j = KINDS - 1; i < j; i++, j--)
+	for (i++, j = CH - 1; i < j; i++, j--)
 		tmp = p[i], p[i] = p[j], p[j] = tmp;
 	return true;
 }
 
+/* Puts the channel, which nothing depends on, into the given place. */
+static void with_channel(const int *others, int place, int *order)
+{
+	memcpy(order, others, place * sizeof(*order));
+	order[place] = CH;
+	memcpy(order + place + 1, others + place,
+	       (CH - place) * sizeof(*order));
+}
+
 TEST_F_TIMEOUT(life, every_order_of_destruction, 120)
 {
-	int order[KINDS] = { PD, MR, CQ, QP, AH, CH }, orders = 0;
+	int others[CH] = { PD, MR, CQ, QP, AH }, order[KINDS], orders = 0;
 	struct uv_res base;
 	struct full f;
 
@@ -107,12 +116,13 @@ TEST_F_TIMEOUT(life, every_order_of_destruction, 120)
 	ASSERT_EQ(0, uv_ctx_open(&f.ctx));
 	ASSERT_EQ(0, uv_res_get(&base));
 	do {
+		with_channel(others, orders % KINDS, order);
 		ASSERT_EQ(0, full_fill(&f));
 		in_order(_metadata, &f, order);
 		abi_same(_metadata, &base, "all destroyed");
 		orders++;
-	} while (permute(order));
-	EXPECT_EQ(720, orders);
+	} while (permute(others));
+	EXPECT_EQ(120, orders);
 	EXPECT_EQ(0, uv_vmpin_kb());
 	uv_ctx_close(&f.ctx);
 }
