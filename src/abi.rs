@@ -8,7 +8,9 @@
 #![forbid(unsafe_code)]
 
 use crate::bindings;
+pub(crate) mod cq;
 pub(crate) mod device;
+pub(crate) mod event;
 pub(crate) mod mr;
 pub(crate) mod pd;
 

@@ -9,6 +9,7 @@
 pub(crate) mod bundle;
 pub(crate) mod class;
 pub(crate) mod client;
+pub(crate) mod cq;
 pub(crate) mod device;
 pub(crate) mod face;
 pub(crate) mod fops;
@@ -19,8 +20,10 @@ pub(crate) mod pd;
 pub(crate) mod port;
 pub(crate) mod query;
 pub(crate) mod restrack;
+pub(crate) mod sink;
 pub(crate) mod ucontext;
 pub(crate) mod ufile;
+pub(crate) mod watch;
 
 /// What became of an attempt to destroy hardware: on failure the owner comes back, unchanged, with
 /// the reason.

@@ -4,6 +4,9 @@
 
 #![forbid(unsafe_code)]
 
+mod async_event;
+mod comp_channel;
+mod cq;
 mod device;
 mod mr;
 mod pd;
@@ -15,24 +18,45 @@ use crate::{
         Command,
         Method, //
     },
-    events,
     share, //
 };
 
 /// The objects of the ioctl ABI.
-static OBJECTS: [Object; 5] = [
-    Object::new(bindings::uverbs_default_objects_UVERBS_OBJECT_DEVICE, device::METHODS),
-    Object::new(bindings::uverbs_default_objects_UVERBS_OBJECT_PD, pd::METHODS),
-    Object::new(bindings::uverbs_default_objects_UVERBS_OBJECT_MR, mr::METHODS),
+static OBJECTS: [Object; 6] = [
+    Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_DEVICE,
+        device::METHODS,
+    ),
+    Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_PD,
+        pd::METHODS,
+    ),
+    Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_MR,
+        mr::METHODS,
+    ),
+    Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_CQ,
+        cq::METHODS,
+    ),
     Object::new(
         bindings::uverbs_default_objects_UVERBS_OBJECT_ASYNC_EVENT,
-        events::METHODS,
+        async_event::METHODS,
     ),
-    Object::new(bindings::shverbs_objects_SHVERBS_OBJECT_SHARE, share::METHODS),
+    Object::new(
+        bindings::shverbs_objects_SHVERBS_OBJECT_SHARE,
+        share::METHODS,
+    ),
 ];
 
 /// The commands of the write ABI, plain and extended.
-static COMMANDS: [&[Command]; 3] = [device::COMMANDS, pd::COMMANDS, mr::COMMANDS];
+static COMMANDS: [&[Command]; 5] = [
+    device::COMMANDS,
+    pd::COMMANDS,
+    mr::COMMANDS,
+    comp_channel::COMMANDS,
+    cq::COMMANDS,
+];
 
 /// The method of an object.
 pub(crate) fn method(object: u16, method: u16) -> Option<&'static Method> {

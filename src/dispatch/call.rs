@@ -2,9 +2,10 @@
 
 //! One call, as a verb sees it.
 
-use crate::sys::num::Signed;
 use super::method::UHW_OUT;
+use crate::sys::num::Signed;
 use crate::{
+    events::Subscribed,
     object::{
         file::{
             Entry,
@@ -165,7 +166,8 @@ impl<'a, 'b> Call<'a, 'b> {
     pub(crate) fn write_bytes(&self, id: u32, bytes: &[u8]) -> Result {
         let attr = self.attr(id)?;
         let span = self.out_span(attr)?;
-        span.at.write_bytes(bytes.get(..span.len.min(bytes.len())).ok_or(EINVAL)?)?;
+        span.at
+            .write_bytes(bytes.get(..span.len.min(bytes.len())).ok_or(EINVAL)?)?;
         self.bundle.mark_written(attr)
     }
 
@@ -179,7 +181,11 @@ impl<'a, 'b> Call<'a, 'b> {
 
     /// Answers an output attribute if user space passed it.
     pub(crate) fn write_if<T: IntoBytes + Immutable>(&self, id: u32, value: &T) -> Result {
-        if self.has(id) { self.write(id, value) } else { Ok(()) }
+        if self.has(id) {
+            self.write(id, value)
+        } else {
+            Ok(())
+        }
     }
 
     /// Where an output attribute goes: it is never inline.
@@ -196,7 +202,8 @@ impl<'a, 'b> Call<'a, 'b> {
 
     /// The span of an attribute, empty if it was not passed.
     pub(crate) fn span_or_empty(&self, id: u32) -> Result<Span> {
-        self.attr(id).map_or(Ok(Span::EMPTY), |attr| self.bundle.span(attr))
+        self.attr(id)
+            .map_or(Ok(Span::EMPTY), |attr| self.bundle.span(attr))
     }
 
     /// Makes the spans of a write command those of two attributes.
@@ -218,7 +225,8 @@ impl<'a, 'b> Call<'a, 'b> {
 
     /// Tells user space that the response of a write command is there.
     pub(crate) fn core_written(&self) -> Result {
-        self.core_attr.map_or(Ok(()), |attr| self.bundle.mark_written(attr))
+        self.core_attr
+            .map_or(Ok(()), |attr| self.bundle.mark_written(attr))
     }
 
     /// The `response_length` of an extended command: how much of `T` there is room for.
@@ -248,7 +256,8 @@ impl<'a, 'b> Call<'a, 'b> {
         self.context()?;
         let reservation = self.file.reserve()?;
         if let Some(id) = id {
-            self.bundle.put_data(self.attr(id)?, i64::from(reservation.id()))?;
+            self.bundle
+                .put_data(self.attr(id)?, i64::from(reservation.id()))?;
         }
         Ok(reservation)
     }
@@ -261,8 +270,22 @@ impl<'a, 'b> Call<'a, 'b> {
         hardware: K,
         user_handle: u64,
     ) -> Result<Owner<K>> {
-        let owner = seat.fill(self.context()?.clone(), hardware, self.driver_response()?);
-        self.attach(reservation, K::wrap(owner.clone()), Rights::all(), user_handle);
+        let context = self.context()?.clone();
+        let response = match self.driver_response() {
+            Ok(response) => response,
+            Err(e) => {
+                // Destroys it.
+                drop(seat.fill(context, hardware, KVec::new()));
+                return Err(e);
+            }
+        };
+        let owner = seat.fill(context, hardware, response);
+        self.attach(
+            reservation,
+            K::wrap(owner.clone()),
+            Rights::all(),
+            user_handle,
+        );
         Ok(owner)
     }
 
@@ -280,14 +303,27 @@ impl<'a, 'b> Call<'a, 'b> {
                 owner,
                 rights,
                 user_handle,
+                subscribed: None,
             },
         });
     }
 
+    /// Gives the handle of [`Call::create`] or [`Call::attach`] a subscription, which goes with it.
+    pub(crate) fn subscribe(&mut self, subscribed: Subscribed) {
+        if let Some(handle) = &mut self.handle {
+            handle.entry.subscribed = Some(subscribed);
+        }
+    }
+
     /// Gives user space a descriptor in the attribute `id`, published at the end of the call.
     pub(crate) fn attach_fd<T: FileType>(&mut self, id: u32, value: Arc<T>, mode: u32) -> Result {
-        let fd = PendingFd::new(value, mode)?;
-        self.bundle.put_data(self.attr(id)?, i64::from(fd.number()))?;
+        self.pend_fd_in(id, PendingFd::new(value, mode)?)
+    }
+
+    /// As [`Call::attach_fd`], of a descriptor that is there already.
+    pub(crate) fn pend_fd_in(&mut self, id: u32, fd: PendingFd) -> Result {
+        self.bundle
+            .put_data(self.attr(id)?, i64::from(fd.number()))?;
         self.fd = Some(fd);
         Ok(())
     }

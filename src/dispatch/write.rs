@@ -11,9 +11,12 @@ use crate::{
     abi,
     bindings,
     object::OpenFile,
-    rdma::bundle::{
-        Bundle,
-        Span, //
+    rdma::{
+        bundle::{
+            Bundle,
+            Span, //
+        },
+        device::Live, //
     },
     sys::user::UserAddr,
     verbs, //
@@ -34,10 +37,13 @@ struct Layout {
 }
 
 /// The command with this number: `EINVAL` for bits that mean nothing, `EOPNOTSUPP` for one that
-/// there is not.
-pub(crate) fn command(number: u32) -> Result<&'static Command> {
+/// there is not, or that the driver leaves to user space.
+pub(crate) fn command(live: &Live<'_>, number: u32) -> Result<&'static Command> {
     if number & !(EXTENDED | NUMBER) != 0 {
         return Err(EINVAL);
+    }
+    if number & EXTENDED == 0 && !live.takes_command(number) {
+        return Err(EOPNOTSUPP);
     }
     verbs::command(number).ok_or(EOPNOTSUPP)
 }
@@ -48,13 +54,13 @@ pub(crate) fn run(file: &OpenFile, at: UserAddr, count: usize) -> Result {
         return Err(EINVAL);
     }
     let header: abi::CommandHeader = at.read()?;
-    let command = command(header.command)?;
+    let live = file.data().device().live()?;
+    let command = command(&live, header.command)?;
     let layout = if header.command & EXTENDED != 0 {
         extended(command, header, at, count)?
     } else {
         plain(command, header, at, count)?
     };
-    let live = file.data().device().live()?;
     Bundle::with_none(file.ufile(), |bundle| {
         bundle.set_udata(layout.driver_in, layout.driver_out);
         let mut call = Call::new(&live, file, bundle);

@@ -5,6 +5,7 @@
 use super::{
     context::Context,
     kinds::{
+        Cq,
         Kind,
         Mr,
         Pd, //
@@ -127,7 +128,7 @@ macro_rules! any {
     }
 }
 
-any!(Pd, Mr);
+any!(Pd, Mr, Cq);
 
 impl AnyOwner {
     pub(crate) fn device(&self) -> &Device {

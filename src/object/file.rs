@@ -9,6 +9,7 @@ use super::{
     },
     context::Context,
     device::Device,
+    event_file::EventFiles,
     kinds::Kind,
     owner::InUse,
     rights::{
@@ -16,16 +17,22 @@ use super::{
         Rights, //
     },
 };
-use crate::rdma::{
-    bundle::Bundle,
-    device::Live,
-    handle::{
-        self,
-        NextId,
-        Reservation,
-        SharedHandle, //
+use crate::{
+    events::{
+        Reported,
+        Subscribed, //
     },
-    ufile::FileBox, //
+    rdma::{
+        bundle::Bundle,
+        device::Live,
+        handle::{
+            self,
+            NextId,
+            Reservation,
+            SharedHandle, //
+        },
+        ufile::FileBox, //
+    }, //
 };
 use kernel::{
     new_mutex,
@@ -47,6 +54,7 @@ pub(crate) struct File {
     #[pin]
     attaching: Mutex<()>,
     next: NextId,
+    events: Arc<EventFiles>,
 }
 
 /// A [`File`] with the C structure that drivers see.
@@ -58,6 +66,8 @@ pub(crate) struct Entry {
     pub(crate) rights: Rights,
     /// Given back in this holder's events.
     pub(crate) user_handle: u64,
+    /// None for kinds without events.
+    pub(crate) subscribed: Option<Subscribed>,
 }
 
 /// A handle that somebody uses: it cannot be destroyed meanwhile.
@@ -84,10 +94,12 @@ impl File {
     pub(crate) fn new(device: &Device) -> impl PinInit<Self, Error> {
         let device = ARef::from(device);
         try_pin_init!(Self {
-            device,
             context: SetOnce::new(),
             attaching <- new_mutex!(()),
             next: NextId::new(),
+            // Last, as nobody tells it if anything else fails.
+            events: EventFiles::new(&device)?,
+            device,
         }? Error)
     }
 
@@ -98,6 +110,11 @@ impl File {
     /// The context; `EINVAL` before there is one.
     pub(crate) fn context(&self) -> Result<&Arc<Context>> {
         self.context.as_ref().ok_or(EINVAL)
+    }
+
+    /// The event files that were made on this file.
+    pub(crate) fn events(&self) -> &Arc<EventFiles> {
+        &self.events
     }
 }
 
@@ -137,24 +154,18 @@ impl OpenFile {
 
     /// Gives a handle up. If it was the last owner the object is destroyed, and where the driver
     /// refuses that, nothing has changed. `EBUSY` while the handle is in use.
-    pub(crate) fn destroy<K: Kind>(&self, id: i64) -> Result {
-        let (entry, handle) = handle::find::<Entry>(self.ufile(), id, K::api())?.exclude()?;
-        let Entry {
-            owner,
-            rights,
-            user_handle,
-        } = entry;
-        match owner.give_up() {
+    ///
+    /// Tells which of the object's events were read by this holder; the others are gone.
+    pub(crate) fn destroy<K: Kind>(&self, id: i64) -> Result<Reported> {
+        let (mut entry, handle) = handle::find::<Entry>(self.ufile(), id, K::api())?.exclude()?;
+        match entry.owner.give_up() {
             Ok(()) => {
                 handle.erase(self.ufile());
-                Ok(())
+                Ok(entry.subscribed.map_or(Reported::default(), Subscribed::end))
             }
             Err((owner, e)) => {
-                handle.restore(Entry {
-                    owner,
-                    rights,
-                    user_handle,
-                });
+                entry.owner = owner;
+                handle.restore(entry);
                 Err(e)
             }
         }
@@ -172,6 +183,7 @@ impl OpenFile {
     /// The end of the file: nobody uses it any more.
     pub(crate) fn close(&self) {
         handle::drain::<Entry>(self.ufile(), any::api_of, drop);
+        self.data().events.close();
         self.ufile().disown_ucontext();
     }
 }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     bindings,
+    events::Subscribers,
     rdma::{
         self,
         bundle::Bundle,
@@ -20,6 +21,7 @@ use crate::{
     },
 };
 use core::ffi::c_void;
+use kernel::sync::Arc;
 
 /// A kind of object.
 pub(crate) trait Kind: Sized + Send + Sync + 'static {
@@ -50,7 +52,9 @@ pub(crate) struct Pd {
 
 impl Pd {
     pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
-        self.hw.destroy(live, bundle).map_err(|(hw, e)| (Self { hw }, e))
+        self.hw
+            .destroy(live, bundle)
+            .map_err(|(hw, e)| (Self { hw }, e))
     }
 }
 
@@ -65,7 +69,22 @@ pub(crate) struct Mr {
 impl Mr {
     pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
         let Self { hw, access, pd } = self;
-        hw.destroy(live, bundle).map_err(|(hw, e)| (Self { hw, access, pd }, e))
+        hw.destroy(live, bundle)
+            .map_err(|(hw, e)| (Self { hw, access, pd }, e))
+    }
+}
+
+/// A completion queue.
+pub(crate) struct Cq {
+    pub(crate) hw: rdma::cq::Cq,
+    /// Those whom `hw` reports to.
+    pub(crate) subscribers: Arc<Subscribers>,
+}
+
+impl Cq {
+    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
+        let Self { hw, subscribers } = self;
+        hw.destroy(live, bundle).map_err(|(hw, e)| (Self { hw, subscribers }, e))
     }
 }
 
@@ -106,4 +125,5 @@ macro_rules! kinds {
 kinds! {
     Pd: "pd", uverbs_default_objects_UVERBS_OBJECT_PD;
     Mr: "mr", uverbs_default_objects_UVERBS_OBJECT_MR;
+    Cq: "cq", uverbs_default_objects_UVERBS_OBJECT_CQ;
 }

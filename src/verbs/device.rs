@@ -175,7 +175,7 @@ mod gid {
 
 /// Runs a write command with the marshalling of the ioctl.
 fn invoke_write(call: &mut Call<'_, '_>) -> Result {
-    let command = dispatch::write::command(call.constant(invoke::COMMAND)?)?;
+    let command = dispatch::write::command(call.live, call.constant(invoke::COMMAND)?)?;
     call.set_core(invoke::IN, invoke::OUT)?;
     if call.core_in.len < command.request || call.core_out.len < command.response {
         return Err(ENOSPC);
