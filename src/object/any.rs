@@ -76,7 +76,7 @@ macro_rules! any {
                 }
             }
 
-            pub(crate) fn owners(&self) -> i32 {
+            pub(crate) fn owners(&self) -> u64 {
                 match self {
                     $(Self::$kind(owner) => owner.owners(),)*
                 }

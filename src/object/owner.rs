@@ -55,11 +55,12 @@ pub(crate) trait Obituary: Send + Sync {
 ///
 /// # Invariants
 ///
-/// `owners` is the number of [`Owner`]s. Once it is zero it stays so, unless the attempt to destroy
-/// the hardware object failed and its only owner got it back.
+/// `owners` is the number of [`Owner`]s: [`HOLDER`] for each who holds the object for itself, and
+/// [`CHILD`] for each object that was made from it. Once it is zero it stays so, unless the attempt
+/// to destroy the hardware object failed and its only owner got it back.
 #[pin_data]
 pub(crate) struct Object<K: Kind> {
-    owners: Atomic<i32>,
+    owners: Atomic<u64>,
     /// None once the hardware object is destroyed.
     state: UseLock<Option<K>>,
     context: Arc<Context>,
@@ -70,16 +71,25 @@ pub(crate) struct Object<K: Kind> {
     watchers: Mutex<KVec<Arc<dyn Obituary>>>,
 }
 
+/// One who holds an object for itself, in [`Object::owners`].
+const HOLDER: u64 = 1;
+/// One object that was made from another. So many holders do not fit into memory.
+const CHILD: u64 = 1 << 32;
+
+const fn holders(owners: u64) -> u64 {
+    owners % CHILD
+}
+
 /// One owner of an object. The last to go destroys the hardware object.
 ///
 /// Must be dropped in process context, and not under a lock that drivers or this module take.
 ///
 /// # Invariants
 ///
-/// Counted in `owners` while `counted`.
+/// Counted as `share` in `owners`; not at all if that is zero.
 pub(crate) struct Owner<K: Kind> {
     object: Arc<Object<K>>,
-    counted: bool,
+    share: u64,
 }
 
 /// Somebody who knows an object without owning it.
@@ -111,7 +121,7 @@ impl<K: Kind> Seat<K> {
         let place = context.objects().next_place();
         let object = self.memory.pin_init_with(pin_init!(Object {
             // INVARIANT: The owner below.
-            owners: Atomic::new(1),
+            owners: Atomic::new(HOLDER),
             state: UseLock::new(Some(hardware)),
             context,
             place,
@@ -127,7 +137,7 @@ impl<K: Kind> Seat<K> {
         // INVARIANT: The count of one is this one's.
         Owner {
             object,
-            counted: true,
+            share: HOLDER,
         }
     }
 }
@@ -146,20 +156,28 @@ impl<K: Kind> Owner<K> {
 
     /// Gives up this ownership. If it was the last one the hardware object is destroyed, and where
     /// the driver refuses that, all is as before.
+    ///
+    /// `EBUSY` if nobody else holds the object, but others were made from it.
     pub(crate) fn give_up(mut self) -> core::result::Result<(), (Self, Error)> {
-        if self.object.leave_unless_last() {
-            self.counted = false;
-            return Ok(());
+        match self.object.leave_unless_busy() {
+            Ok(Left::Others) => {
+                // INVARIANT: Not counted any more.
+                self.share = 0;
+                return Ok(());
+            }
+            Ok(Left::Nobody) => {}
+            Err(e) => return Err((self, e)),
         }
         match self.object.bury() {
             Ok(()) => {
-                self.counted = false;
+                // INVARIANT: Not counted any more.
+                self.share = 0;
                 self.object.announce();
                 Ok(())
             }
             Err(e) => {
                 // INVARIANT: The only owner is back.
-                self.object.owners.store(1, Release);
+                self.object.owners.store(HOLDER, Release);
                 Err((self, e))
             }
         }
@@ -179,8 +197,9 @@ impl<K: Kind> Owner<K> {
     }
 
     /// How many owners there are; others come and go meanwhile.
-    pub(crate) fn owners(&self) -> i32 {
-        self.object.owners.load(Relaxed)
+    pub(crate) fn owners(&self) -> u64 {
+        let owners = self.object.owners.load(Relaxed);
+        holders(owners) + owners / CHILD
     }
 
     /// Asks for a call when the object is gone. If it is gone already the call comes at once.
@@ -204,28 +223,51 @@ impl<K: Kind> Owner<K> {
 
 impl<K: Kind> Clone for Owner<K> {
     fn clone(&self) -> Self {
-        // INVARIANT: Counted; an owner exists, so the count was not zero.
-        self.object.owners.add(1, Relaxed);
-        Self {
-            object: self.object.clone(),
-            counted: true,
-        }
+        self.object.owner(HOLDER)
     }
 }
 
 impl<K: Kind> Drop for Owner<K> {
     fn drop(&mut self) {
-        if self.counted && !self.object.leave_unless_last() {
+        if self.share != 0 && self.object.owners.fetch_sub(self.share, Full) == self.share {
             self.object.end();
         }
     }
 }
 
+/// Who is left when a holder leaves.
+enum Left {
+    Others,
+    /// The count is zero, from where nobody else can bring it up, and the caller owes the end of the
+    /// hardware object.
+    Nobody,
+}
+
 impl<K: Kind> Object<K> {
-    /// One owner less, unless it is the last: then the count is zero, from where nobody else can
-    /// bring it up, and the caller owes the end of the hardware object.
-    fn leave_unless_last(&self) -> bool {
-        self.owners.fetch_sub(1, Full) != 1
+    /// One more owner, for whoever knows one.
+    fn owner(self: &Arc<Self>, share: u64) -> Owner<K> {
+        // INVARIANT: Counted; an owner exists, so the count was not zero.
+        self.owners.add(share, Relaxed);
+        Owner {
+            object: self.clone(),
+            share,
+        }
+    }
+
+    /// One holder less. `EBUSY` if that would leave nobody but children.
+    fn leave_unless_busy(&self) -> Result<Left> {
+        let mut owners = self.owners.load(Relaxed);
+        loop {
+            if owners > CHILD && holders(owners) == HOLDER {
+                return Err(EBUSY);
+            }
+            let fewer = owners.checked_sub(HOLDER).ok_or(EIO)?;
+            match self.owners.cmpxchg(owners, fewer, Full) {
+                Ok(_) if fewer == 0 => return Ok(Left::Nobody),
+                Ok(_) => return Ok(Left::Others),
+                Err(now) => owners = now,
+            }
+        }
     }
 
     /// Destroys the hardware object, if it is there. On failure nothing has changed.
@@ -301,7 +343,7 @@ impl<K: Kind> Mortal for Object<K> {
 impl<K: Kind> InUse<'_, K> {
     /// One more owner of the object in use, for a child of it.
     pub(crate) fn owner(&self) -> Owner<K> {
-        self.owner.clone()
+        self.owner.object.owner(CHILD)
     }
 }
 
@@ -321,13 +363,13 @@ impl<K: Kind> Weak<K> {
             match self
                 .0
                 .owners
-                .cmpxchg(owners, owners.checked_add(1)?, Acquire)
+                .cmpxchg(owners, owners.checked_add(HOLDER)?, Acquire)
             {
                 // INVARIANT: Counted.
                 Ok(_) => {
                     return Some(Owner {
                         object: self.0.clone(),
-                        counted: true,
+                        share: HOLDER,
                     })
                 }
                 Err(now) => owners = now,
