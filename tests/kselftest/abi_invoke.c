@@ -89,6 +89,31 @@ TEST_F(invoke, driver_data)
 	EXPECT_EQ(0, uv_cq_destroy(self->fd, resp.cq_handle, NULL));
 }
 
+/* What the driver does not ask for is not looked at. */
+TEST_F(invoke, driver_request_unread)
+{
+	struct ib_uverbs_alloc_pd req = {};
+	struct ib_uverbs_alloc_pd_resp resp = {};
+	struct uv_call call = {
+		.command = IB_USER_VERBS_CMD_ALLOC_PD,
+		.req = &req, .req_len = sizeof(req),
+		.resp = &resp, .resp_len = sizeof(resp),
+	};
+	const __u16 lengths[] = { 0, 1, 8, 9, 64, 0xffff };
+	struct uv_cmd cmd;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		uv_invoke_prep(&cmd, &call);
+		uv_attr(&cmd, UVERBS_ATTR_UHW_IN, lengths[i],
+			uv_u64(UV_BAD_PTR));
+		uv_attr(&cmd, UVERBS_ATTR_UHW_OUT, lengths[i],
+			uv_u64(UV_BAD_PTR));
+		EXPECT_EQ(0, uv_ioctl(self->fd, &cmd));
+		EXPECT_EQ(0, uv_pd_destroy(self->fd, resp.pd_handle));
+	}
+}
+
 /* Requests of up to 8 bytes are in the attribute, like any value. */
 TEST_F(invoke, inline_request)
 {

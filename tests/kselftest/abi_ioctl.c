@@ -403,6 +403,20 @@ TEST_F(ioctl, long_output_is_zeroed)
 	EXPECT_EQ(UVERBS_ATTR_F_MANDATORY, port_attr(&cmd)->flags);
 }
 
+/* Where the structure fits, but not the zeros. */
+TEST_F(ioctl, long_output_in_unmapped_memory)
+{
+	char *end = edge();
+	struct uv_cmd cmd;
+
+	gid_cmd(&cmd, (void *)(end - sizeof(struct ib_uverbs_gid_entry)));
+	EXPECT_EQ(0, uv_ioctl(self->fd, &cmd));
+	entry_attr(&cmd)->len += 1;
+	EXPECT_EQ(-EFAULT, uv_ioctl(self->fd, &cmd));
+	entry_attr(&cmd)->len = 0xffff;
+	EXPECT_EQ(-EFAULT, uv_ioctl(self->fd, &cmd));
+}
+
 TEST_F(ioctl, failure_marks_nothing)
 {
 	struct ib_uverbs_gid_entry entry;

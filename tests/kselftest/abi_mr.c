@@ -240,6 +240,17 @@ static void whole_space(struct ib_uverbs_reg_mr *req)
 	req->length = ~0ULL;
 }
 
+/* Much more than there is, and more pages than 32 bits can count. */
+static void one_tib(struct ib_uverbs_reg_mr *req)
+{
+	req->length = 1ULL << 40;
+}
+
+static void too_many_pages(struct ib_uverbs_reg_mr *req)
+{
+	req->length = 1ULL << 45;
+}
+
 static void no_pd(struct ib_uverbs_reg_mr *req)
 {
 	req->pd_handle = ABI_NO_HANDLE;
@@ -282,6 +293,8 @@ static const struct {
 	{ "no length", no_length, -EINVAL },
 	{ "end wraps to 0", wraps, -EINVAL },
 	{ "all of the address space", whole_space, -EINVAL },
+	{ "1 TiB", one_tib, -EFAULT },
+	{ "2^33 pages", too_many_pages, -EINVAL },
 	{ "no such PD", no_pd, -ENOENT },
 	{ "remote write without local", remote_write_only, -EINVAL },
 	{ "atomic without local write", remote_atomic_only, -EINVAL },

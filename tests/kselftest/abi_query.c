@@ -276,6 +276,23 @@ TEST_F(query_ioctl, gid_table)
 	}
 }
 
+/* What is allocated for the answer depends on the caller's numbers. */
+TEST_F(query_ioctl, gid_table_of_single_bytes)
+{
+	struct ib_uverbs_gid_entry table[32];
+	static __u8 bytes[0xffff];
+	int n, i;
+
+	n = gid_table(self->fd, GID_SIZE, 0, table, sizeof(table));
+	ASSERT_LE(1, n);
+	memset(bytes, 0xaa, sizeof(bytes));
+	ASSERT_EQ(n, gid_table(self->fd, 1, 0, bytes, sizeof(bytes)));
+	for (i = 0; i < n; i++) {
+		ASSERT_EQ(*(__u8 *)&table[i], bytes[i]);
+	}
+	EXPECT_EQ(0xaa, bytes[n]);
+}
+
 /* Programs of other ages: shorter entries are cut, longer ones padded. */
 TEST_F(query_ioctl, gid_table_entry_sizes)
 {
