@@ -209,3 +209,40 @@ unsafe fn try_make<F: FileSystem>(
     unsafe { bindings::shverbs_touch_dir(dir) };
     Ok(())
 }
+
+#[kunit_tests(shverbs_file_names)]
+mod tests {
+    use super::*;
+
+    fn check(name: &[u8]) -> Result {
+        let mut buffer = [0u8; NAME_MAX + 1];
+        file_name(name, &mut buffer).map(|made| assert_eq!(made.to_bytes(), name))
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(check(b"a"), Ok(()));
+        assert_eq!(check(b"..."), Ok(()));
+        assert_eq!(check(b".hidden"), Ok(()));
+        assert_eq!(check("\u{e9}\t\n".as_bytes()), Ok(()));
+        assert_eq!(check(&[b'n'; NAME_MAX]), Ok(()));
+    }
+
+    #[test]
+    fn not_names() {
+        assert_eq!(check(b""), Err(ENOENT));
+        assert_eq!(check(&[b'n'; NAME_MAX + 1]), Err(ENAMETOOLONG));
+        for name in [
+            &b"."[..],
+            b"..",
+            b"/",
+            b"a/b",
+            b"a/",
+            b"\0",
+            b"a\0",
+            b"a\0b",
+        ] {
+            assert_eq!(check(name), Err(EINVAL));
+        }
+    }
+}
