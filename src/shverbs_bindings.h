@@ -9,6 +9,7 @@
 #include <linux/fs_parser.h>
 #include <linux/pseudo_fs.h>
 #include <rdma/ib_cache.h>
+#include <rdma/ib_ucaps.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/restrack.h>

@@ -142,6 +142,21 @@ impl<'a, 'b> Call<'a, 'b> {
         file::any(self.number(id)?)
     }
 
+    /// An array of numbers; `EINVAL` if there is a part of one.
+    pub(crate) fn read_array(&self, id: u32) -> Result<KVec<i32>> {
+        const SIZE: usize = size_of::<i32>();
+        let bytes = self.read_bytes(id, usize::from(u16::MAX))?;
+        if bytes.len() % SIZE != 0 {
+            return Err(EINVAL);
+        }
+        let mut numbers = KVec::with_capacity(bytes.len() / SIZE, GFP_KERNEL)?;
+        for number in bytes.chunks_exact(SIZE) {
+            let number = number.try_into().map_err(|_| EINVAL)?;
+            numbers.push(i32::from_ne_bytes(number), GFP_KERNEL)?;
+        }
+        Ok(numbers)
+    }
+
     /// Bytes, at most `max`; `ENAMETOOLONG` if there are more.
     pub(crate) fn read_bytes(&self, id: u32, max: usize) -> Result<KVec<u8>> {
         let attr = self.attr(id)?;

@@ -3,6 +3,7 @@
 //! Commands of the write ABI, of which an ioctl can invoke each, too.
 
 use super::call::Call;
+use crate::bindings;
 use kernel::prelude::*;
 use zerocopy::{
     FromBytes,
@@ -40,11 +41,16 @@ impl Command {
         self
     }
 
-    /// With smaller least sizes: those of the first version of an extended command.
-    pub(crate) const fn at_least(mut self, request: usize, response: usize) -> Self {
-        self.request = request;
-        self.response = response;
-        self
+    /// An extended command: what does not fit of its request is zero, and of its response is cut, so
+    /// that it has no least sizes.
+    pub(crate) const fn extended(id: u32, run: fn(&mut Call<'_, '_>) -> Result) -> Self {
+        Self {
+            id: bindings::IB_USER_VERBS_CMD_FLAG_EXTENDED | id,
+            request: 0,
+            response: 0,
+            has_udata: true,
+            run,
+        }
     }
 }
 

@@ -59,7 +59,12 @@ struct Core {
 
 impl Context {
     /// Asks the driver for a context, with the call's udata.
-    pub(crate) fn new(device: &Device, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Result<Arc<Self>> {
+    pub(crate) fn new(
+        device: &Device,
+        live: &Live<'_>,
+        ucaps: &mut [i32],
+        bundle: &mut Bundle<'_>,
+    ) -> Result<Arc<Self>> {
         let home = FileBox::new(device, live, Home::new())?;
         let ufile = ARef::from(home.ufile());
         let room = Room::new()?;
@@ -76,7 +81,7 @@ impl Context {
         )?;
         // From here on dropping gives back what there is.
         let this = Arc::new(Self { core: core.clone() }, GFP_KERNEL)?;
-        *core.ucontext.try_exclusive()? = Some(Ucontext::alloc(live, ufile, bundle)?);
+        *core.ucontext.try_exclusive()? = Some(Ucontext::alloc(live, ufile, ucaps, bundle)?);
         device.contexts().enter(room, place, core);
         Ok(this)
     }

@@ -120,13 +120,18 @@ impl File {
 
 impl OpenFile {
     /// Gives the file a context of its own. `EINVAL` if it has one.
-    pub(crate) fn make_context(&self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Result {
+    pub(crate) fn make_context(
+        &self,
+        live: &Live<'_>,
+        ucaps: &mut [i32],
+        bundle: &mut Bundle<'_>,
+    ) -> Result {
         let file = self.data();
         let _attaching = file.attaching.lock();
         if file.context.as_ref().is_some() {
             return Err(EINVAL);
         }
-        let context = Context::new(&file.device, live, bundle)?;
+        let context = Context::new(&file.device, live, ucaps, bundle)?;
         self.ufile().adopt_ucontext(context.home());
         // Nobody else gets here, so this is the first.
         file.context.populate(context);

@@ -65,8 +65,16 @@ impl UcontextRef<'_> {
 impl Ucontext {
     /// Asks the driver for a context, with the call's udata.
     ///
-    /// Errors are the driver's, `ENOMEM`, and that of the rdma cgroup.
-    pub(crate) fn alloc(live: &Live<'_>, home: ARef<UFile>, bundle: &mut Bundle<'_>) -> Result<Self> {
+    /// `ucaps` are descriptors of `/dev/infiniband/...ucap` files, for what needs them.
+    ///
+    /// Errors are the driver's, `ENOMEM`, that of the rdma cgroup, and `EBADF` or `EINVAL` for what
+    /// is no ucap.
+    pub(crate) fn alloc(
+        live: &Live<'_>,
+        home: ARef<UFile>,
+        ucaps: &mut [i32],
+        bundle: &mut Bundle<'_>,
+    ) -> Result<Self> {
         let alloc = live.ops().alloc_ucontext.ok_or(EOPNOTSUPP)?;
         // SAFETY: The device is valid.
         let ptr = unsafe { bindings::shverbs_zalloc_ucontext(live.as_raw()) };
@@ -87,9 +95,11 @@ impl Ucontext {
         let made = to_result(unsafe {
             bindings::ib_rdmacg_try_charge(&raw mut (*raw).cg_obj, live.as_raw(), HCA_HANDLE)
         })
-        // SAFETY: All are valid for the call; on failure nothing of the driver stays.
         .and_then(|()| {
-            to_result(unsafe { alloc(raw, bundle.udata()) }).inspect_err(|_| Self::uncharge(raw, live))
+            Self::read_ucaps(raw, ucaps)
+                // SAFETY: All are valid for the call; on failure nothing of the driver stays.
+                .and_then(|()| to_result(unsafe { alloc(raw, bundle.udata()) }))
+                .inspect_err(|_| Self::uncharge(raw, live))
         });
         if let Err(e) = made {
             bundle.set_context_raw(ptr::null_mut());
@@ -104,6 +114,17 @@ impl Ucontext {
         home.ucontext_ptr().store(raw, Release);
         // INVARIANT: As made above.
         Ok(Self { ptr, home })
+    }
+
+    fn read_ucaps(raw: *mut bindings::ib_ucontext, ucaps: &mut [i32]) -> Result {
+        if ucaps.is_empty() {
+            return Ok(());
+        }
+        let count = c_int::try_from(ucaps.len()).map_err(|_| EINVAL)?;
+        // SAFETY: Both are valid, and there are so many descriptors.
+        to_result(unsafe {
+            bindings::ib_get_ucaps(ucaps.as_mut_ptr(), count, &raw mut (*raw).enabled_caps)
+        })
     }
 
     fn uncharge(raw: *mut bindings::ib_ucontext, live: &Live<'_>) {

@@ -97,18 +97,12 @@ pub(super) const COMMANDS: &[Command] = &[
         b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_CREATE_CQ,
         create_write,
     ),
-    Command::new::<ExCreateCq, ExCreateCqResp>(
-        b::IB_USER_VERBS_CMD_FLAG_EXTENDED | b::IB_USER_VERBS_EX_CMD_CREATE_CQ,
-        create_ex,
-    ),
+    Command::extended(b::IB_USER_VERBS_EX_CMD_CREATE_CQ, create_ex),
     Command::new::<ResizeCq, ResizeCqResp>(
         b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_RESIZE_CQ,
         resize,
     ),
-    Command::new::<ModifyCq, ()>(
-        b::IB_USER_VERBS_CMD_FLAG_EXTENDED | b::IB_USER_VERBS_EX_CMD_MODIFY_CQ,
-        modify,
-    ),
+    Command::extended(b::IB_USER_VERBS_EX_CMD_MODIFY_CQ, modify),
     Command::new::<ReqNotifyCq, ()>(
         b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
         req_notify,

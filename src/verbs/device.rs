@@ -43,7 +43,6 @@ use crate::{
         query, //
     },
 };
-use core::mem::offset_of;
 use kernel::prelude::*;
 
 pub(super) const METHODS: &[Method] = &[
@@ -63,6 +62,7 @@ pub(super) const METHODS: &[Method] = &[
         &[
             Attr::output::<u32>(context::GET_VECTORS).optional(),
             Attr::output::<u64>(context::GET_SUPPORT).optional(),
+            Attr::input_min(context::UCAPS, 4).optional(),
             UHW_IN,
             UHW_OUT,
         ],
@@ -121,14 +121,7 @@ pub(super) const COMMANDS: &[Command] = &[
         query_port_write,
     )
     .no_udata(),
-    Command::new::<ExQueryDevice, ExQueryDeviceResp>(
-        b::IB_USER_VERBS_CMD_FLAG_EXTENDED | b::IB_USER_VERBS_EX_CMD_QUERY_DEVICE,
-        query_device_ex,
-    )
-    .at_least(
-        size_of::<ExQueryDevice>(),
-        offset_of!(ExQueryDeviceResp, odp_caps),
-    ),
+    Command::extended(b::IB_USER_VERBS_EX_CMD_QUERY_DEVICE, query_device_ex),
 ];
 
 const PORT_NUM: u32 = b::uverbs_attrs_query_port_cmd_attr_ids_UVERBS_ATTR_QUERY_PORT_PORT_NUM;
@@ -147,6 +140,8 @@ mod context {
         b::uverbs_attrs_get_context_attr_ids_UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS;
     pub(super) const GET_SUPPORT: u32 =
         b::uverbs_attrs_get_context_attr_ids_UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT;
+    pub(super) const UCAPS: u32 =
+        b::uverbs_attrs_get_context_attr_ids_UVERBS_ATTR_GET_CONTEXT_FD_ARR;
     pub(super) const QUERY_VECTORS: u32 =
         b::uverbs_attrs_query_context_attr_ids_UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS;
     pub(super) const QUERY_SUPPORT: u32 =
@@ -195,7 +190,12 @@ fn core_support(live: &Live<'_>) -> u64 {
 fn get_context(call: &mut Call<'_, '_>) -> Result {
     call.write_if(context::GET_VECTORS, &call.live.num_comp_vectors())?;
     call.write_if(context::GET_SUPPORT, &core_support(call.live))?;
-    call.file.make_context(call.live, call.bundle)
+    let mut ucaps = if call.has(context::UCAPS) {
+        call.read_array(context::UCAPS)?
+    } else {
+        KVec::new()
+    };
+    call.file.make_context(call.live, &mut ucaps, call.bundle)
 }
 
 /// As [`get_context`], with a descriptor for asynchronous events.
@@ -207,7 +207,7 @@ fn get_context_write(call: &mut Call<'_, '_>) -> Result {
         async_fd: fd.number(),
         num_comp_vectors: call.live.num_comp_vectors(),
     })?;
-    call.file.make_context(call.live, call.bundle)?;
+    call.file.make_context(call.live, &mut [], call.bundle)?;
     call.pend_fd(fd);
     events.start(call.live);
     Ok(())

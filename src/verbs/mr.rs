@@ -142,22 +142,29 @@ fn register_write(call: &mut Call<'_, '_>) -> Result {
 
 fn register_ioctl(call: &mut Call<'_, '_>) -> Result {
     let handle = call.reserve(Some(reg::HANDLE))?;
+    check_source(call)?;
     let range = Range {
-        start: call
-            .read(reg::ADDR)
-            .or_else(|e| if e == ENOENT { Err(EINVAL) } else { Err(e) })?,
+        start: call.read(reg::ADDR)?,
         length: call.read(reg::LENGTH)?,
         iova: call.read(reg::IOVA)?,
         access: call.flags(reg::ACCESS, b::ib_access_flags_IB_ACCESS_SUPPORTED)?,
     };
-    // Memory of a descriptor, and DMA handles: with the rest of the verbs ABI.
-    if call.has(reg::FD) || call.has(reg::FD_OFFSET) || call.has(reg::DMAH) {
-        return Err(EOPNOTSUPP);
-    }
     check_offsets(range)?;
     let keys = register(call, handle, call.number(reg::PD)?, range)?;
     call.write(reg::RESP_LKEY, &keys.lkey)?;
     call.write(reg::RESP_RKEY, &keys.rkey)
+}
+
+/// What is registered is memory of the caller's; that of a descriptor comes with the rest of the verbs
+/// ABI, and so do DMA handles.
+fn check_source(call: &Call<'_, '_>) -> Result {
+    if call.has(reg::FD) {
+        return Err(EOPNOTSUPP);
+    }
+    if !call.has(reg::ADDR) || call.has(reg::FD_OFFSET) || call.has(reg::DMAH) {
+        return Err(EINVAL);
+    }
+    Ok(())
 }
 
 /// The hardware's addresses and ours must agree within a page.
