@@ -32,8 +32,8 @@ static int add_device(const char *driver)
 	char command[200];
 
 	snprintf(command, sizeof(command),
-		 "modprobe -q %s 2>/dev/null; ip link add dummy1 type dummy && ip link set dummy1 up && rdma link add second type %s netdev dummy1",
-		 strcmp(driver, "siw") ? "rdma_rxe" : "siw", driver);
+		 "ip link add dummy1 type dummy && ip link set dummy1 up && rdma link add second type %s netdev dummy1",
+		 driver);
 	return system(command);
 }
 
@@ -43,6 +43,9 @@ FIXTURE_SETUP(device)
 
 	if (!is_shverbs())
 		SKIP(return, "needs shverbs");
+	/* Debian's own kernel has no siw. */
+	if (!strcmp(variant->driver, "siw") && system("modprobe -q siw"))
+		SKIP(return, "needs siw");
 	ASSERT_EQ(0, uv_dev_find(&dev));
 	ASSERT_EQ(0, add_device(variant->driver));
 	self->one = loop_open_device(dev.ibdev);
