@@ -142,9 +142,11 @@ fn is_tail_zero(user: &UserAttr, known: u16) -> Result<bool> {
             .iter()
             .all(|&b| b == 0));
     }
-    UserAddr::new(user.data)?
+    // What cannot be read is not zero either.
+    Ok(UserAddr::new(user.data)?
         .offset(known)?
         .is_zero(len - known)
+        .unwrap_or(false))
 }
 
 #[kunit_tests(shverbs_ioctl)]
