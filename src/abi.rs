@@ -8,11 +8,14 @@
 #![forbid(unsafe_code)]
 
 use crate::bindings;
+pub(crate) mod ah;
 pub(crate) mod cq;
 pub(crate) mod device;
 pub(crate) mod event;
 pub(crate) mod mr;
 pub(crate) mod pd;
+pub(crate) mod post;
+pub(crate) mod qp;
 
 /// Defines structures with the layout of those in the uapi headers.
 macro_rules! wire {

@@ -92,12 +92,11 @@ impl CharFile for File {
     }
 
     fn write(file: &OpenFile, at: UserAddr, count: usize, trusted: bool) -> Result {
-        // A program that was handed this file could be made to write, by whoever else has it, what
-        // it would read a command's response into.
-        if !trusted {
-            return Err(EACCES);
+        if trusted {
+            dispatch::write::run(file, at, count)
+        } else {
+            dispatch::write::doorbell(file, at, count)
         }
-        dispatch::write::run(file, at, count)
     }
 
     fn mmap(file: &OpenFile, vma: NewVma<'_>) -> Result {

@@ -75,6 +75,28 @@ int shverbs_check_mr_access(struct ib_device *dev, unsigned int flags)
 	return ib_check_mr_access(dev, flags);
 }
 
+enum rdma_ah_attr_type shverbs_ah_find_type(struct ib_device *dev, u32 port)
+{
+	return rdma_ah_find_type(dev, port);
+}
+
+void shverbs_ah_set_lids(struct rdma_ah_attr *attr, u32 dlid, u8 path_bits)
+{
+	rdma_ah_set_dlid(attr, dlid);
+	rdma_ah_set_path_bits(attr, path_bits);
+	rdma_ah_set_make_grd(attr, false);
+}
+
+u32 shverbs_ah_get_dlid(const struct rdma_ah_attr *attr)
+{
+	return rdma_ah_get_dlid(attr);
+}
+
+u8 shverbs_ah_get_path_bits(const struct rdma_ah_attr *attr)
+{
+	return rdma_ah_get_path_bits(attr);
+}
+
 bool shverbs_uobject_get_unless_zero(struct ib_uobject *uobj)
 {
 	return kref_get_unless_zero(&uobj->ref);

@@ -20,6 +20,11 @@ u16 shverbs_lid_to_user(struct ib_device *dev, u32 port, u32 lid);
 int shverbs_gid_ifindex(const struct ib_gid_attr *attr);
 int shverbs_check_mr_access(struct ib_device *dev, unsigned int flags);
 
+enum rdma_ah_attr_type shverbs_ah_find_type(struct ib_device *dev, u32 port);
+void shverbs_ah_set_lids(struct rdma_ah_attr *attr, u32 dlid, u8 path_bits);
+u32 shverbs_ah_get_dlid(const struct rdma_ah_attr *attr);
+u8 shverbs_ah_get_path_bits(const struct rdma_ah_attr *attr);
+
 bool shverbs_uobject_get_unless_zero(struct ib_uobject *uobj);
 bool shverbs_device_get_unless_zero(struct ib_uverbs_device *dev);
 void shverbs_device_put(struct ib_uverbs_device *dev);

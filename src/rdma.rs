@@ -6,6 +6,7 @@
 //! hand, the proof that the device is there; an owner that is dropped without it is leaked, as its
 //! memory may still be in use.
 
+pub(crate) mod ah;
 pub(crate) mod bundle;
 pub(crate) mod class;
 pub(crate) mod client;
@@ -18,12 +19,14 @@ pub(crate) mod mmap;
 pub(crate) mod mr;
 pub(crate) mod pd;
 pub(crate) mod port;
+pub(crate) mod qp;
 pub(crate) mod query;
 pub(crate) mod restrack;
 pub(crate) mod sink;
 pub(crate) mod ucontext;
 pub(crate) mod ufile;
 pub(crate) mod watch;
+pub(crate) mod work_request;
 
 /// What became of an attempt to destroy hardware: on failure the owner comes back, unchanged, with
 /// the reason.

@@ -4,12 +4,15 @@
 
 #![forbid(unsafe_code)]
 
+mod ah;
 mod async_event;
 mod comp_channel;
 mod cq;
 mod device;
 mod mr;
 mod pd;
+mod post;
+mod qp;
 
 use crate::{
     bindings,
@@ -22,7 +25,7 @@ use crate::{
 };
 
 /// The objects of the ioctl ABI.
-static OBJECTS: [Object; 6] = [
+static OBJECTS: [Object; 8] = [
     Object::new(
         bindings::uverbs_default_objects_UVERBS_OBJECT_DEVICE,
         device::METHODS,
@@ -40,6 +43,14 @@ static OBJECTS: [Object; 6] = [
         cq::METHODS,
     ),
     Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_AH,
+        ah::METHODS,
+    ),
+    Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_QP,
+        qp::method::METHODS,
+    ),
+    Object::new(
         bindings::uverbs_default_objects_UVERBS_OBJECT_ASYNC_EVENT,
         async_event::METHODS,
     ),
@@ -50,13 +61,20 @@ static OBJECTS: [Object; 6] = [
 ];
 
 /// The commands of the write ABI, plain and extended.
-static COMMANDS: [&[Command]; 5] = [
+static COMMANDS: [&[Command]; 9] = [
+    // First, as it is what takes part in data transfer.
+    post::COMMANDS,
     device::COMMANDS,
     pd::COMMANDS,
     mr::COMMANDS,
     comp_channel::COMMANDS,
     cq::COMMANDS,
+    ah::COMMANDS,
+    qp::command::COMMANDS,
+    qp::modify::COMMANDS,
 ];
+
+pub(crate) use self::post::doorbell;
 
 /// The method of an object.
 pub(crate) fn method(object: u16, method: u16) -> Option<&'static Method> {

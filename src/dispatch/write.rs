@@ -8,7 +8,10 @@ use super::{
     command::Command, //
 };
 use crate::{
-    abi,
+    abi::{
+        self,
+        post::PostSend, //
+    },
     bindings,
     object::OpenFile,
     rdma::{
@@ -69,6 +72,35 @@ pub(crate) fn run(file: &OpenFile, at: UserAddr, count: usize) -> Result {
         (command.run)(&mut call)?;
         call.commit()
     })
+}
+
+/// Rings the doorbell of a QP for a caller who has not the credentials that the file was opened
+/// with. `EACCES` for every other command.
+///
+/// Such a caller may be a program that was handed the file and made to write, by whoever else has
+/// it, what it would read a response into. A `POST_SEND` without work requests can do no harm to
+/// it: nothing is read but the bytes that it wrote, and nothing is written. Its response, which
+/// would be a zero, is left out: the response's address is a pointer that the caller need not have
+/// chosen. Libraries that ring doorbells in this way do not read it, as the `write()` itself fails
+/// where there is an error.
+pub(crate) fn doorbell(file: &OpenFile, at: UserAddr, count: usize) -> Result {
+    const POST_SEND: u32 = bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_POST_SEND;
+    const LENGTH: usize = HEADER + size_of::<PostSend>();
+    if count != LENGTH {
+        return Err(EACCES);
+    }
+    let header: abi::CommandHeader = at.read().map_err(|_| EACCES)?;
+    let request: PostSend = at.offset(HEADER)?.read().map_err(|_| EACCES)?;
+    if header.command != POST_SEND
+        || words(header.in_words, 4) != LENGTH
+        || request.wr_count != 0
+        || request.sge_count != 0
+    {
+        return Err(EACCES);
+    }
+    let live = file.data().device().live()?;
+    command(&live, POST_SEND)?;
+    verbs::doorbell(&live, file, &request)
 }
 
 fn words(count: u16, size: usize) -> usize {

@@ -5,10 +5,12 @@
 use super::{
     context::Context,
     kinds::{
+        Ah,
         Cq,
         Kind,
         Mr,
-        Pd, //
+        Pd,
+        Qp, //
     },
     owner::{
         Obituary,
@@ -128,7 +130,7 @@ macro_rules! any {
     }
 }
 
-any!(Pd, Mr, Cq);
+any!(Pd, Mr, Cq, Ah, Qp);
 
 impl AnyOwner {
     pub(crate) fn device(&self) -> &Device {

@@ -84,7 +84,54 @@ pub(crate) struct Cq {
 impl Cq {
     pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
         let Self { hw, subscribers } = self;
-        hw.destroy(live, bundle).map_err(|(hw, e)| (Self { hw, subscribers }, e))
+        hw.destroy(live, bundle)
+            .map_err(|(hw, e)| (Self { hw, subscribers }, e))
+    }
+}
+
+/// An address handle.
+pub(crate) struct Ah {
+    pub(crate) hw: rdma::ah::Ah,
+    pub(crate) pd: Owner<Pd>,
+}
+
+impl Ah {
+    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
+        let Self { hw, pd } = self;
+        hw.destroy(live, bundle)
+            .map_err(|(hw, e)| (Self { hw, pd }, e))
+    }
+}
+
+/// A queue pair. It has the parents that its type asks for.
+pub(crate) struct Qp {
+    pub(crate) hw: rdma::qp::Qp,
+    pub(crate) pd: Option<Owner<Pd>>,
+    pub(crate) send_cq: Option<Owner<Cq>>,
+    pub(crate) recv_cq: Option<Owner<Cq>>,
+    /// Those whom `hw` reports to.
+    pub(crate) subscribers: Arc<Subscribers>,
+}
+
+impl Qp {
+    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
+        let Self {
+            hw,
+            pd,
+            send_cq,
+            recv_cq,
+            subscribers,
+        } = self;
+        hw.destroy(live, bundle).map_err(|(hw, e)| {
+            let all = Self {
+                hw,
+                pd,
+                send_cq,
+                recv_cq,
+                subscribers,
+            };
+            (all, e)
+        })
     }
 }
 
@@ -126,4 +173,6 @@ kinds! {
     Pd: "pd", uverbs_default_objects_UVERBS_OBJECT_PD;
     Mr: "mr", uverbs_default_objects_UVERBS_OBJECT_MR;
     Cq: "cq", uverbs_default_objects_UVERBS_OBJECT_CQ;
+    Ah: "ah", uverbs_default_objects_UVERBS_OBJECT_AH;
+    Qp: "qp", uverbs_default_objects_UVERBS_OBJECT_QP;
 }

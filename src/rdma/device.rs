@@ -384,6 +384,12 @@ impl Live<'_> {
         unsafe { (*self.ib.as_ptr()).cc_dma_bounce() != 0 }
     }
 
+    /// Whether the caller has `CAP_NET_RAW` over the device.
+    pub(crate) fn has_raw_cap(&self) -> bool {
+        // SAFETY: The device is valid.
+        unsafe { bindings::rdma_dev_has_raw_cap(self.ib.as_ptr()) }
+    }
+
     /// The name of the RDMA device, `rxe0`.
     pub(crate) fn name(&self) -> &CStr {
         // SAFETY: The device is valid; the union's only use is that of its device.

@@ -40,3 +40,17 @@ sign_casts! {
     u32, i32;
     u64, i64;
 }
+
+/// Numbers cut to what there is room for, as the ABI cuts them.
+pub(crate) mod low {
+    /// The low 8 bits.
+    pub(crate) fn u8(n: u32) -> u8 {
+        n.to_le_bytes()[0]
+    }
+
+    /// The low 16 bits.
+    pub(crate) fn u16(n: u32) -> u16 {
+        let [a, b, ..] = n.to_le_bytes();
+        u16::from_le_bytes([a, b])
+    }
+}
