@@ -6,7 +6,6 @@
 #include <linux/cdev.h>
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
-#include <linux/fs_parser.h>
 #include <linux/pseudo_fs.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_ucaps.h>

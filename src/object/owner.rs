@@ -49,6 +49,9 @@ use kernel::{
 pub(crate) trait Obituary: Send + Sync {
     /// Called once, in process context, with no lock of this module held.
     fn gone(&self);
+
+    /// Whether the call would do nothing any more, so that this need not be kept.
+    fn is_moot(&self) -> bool;
 }
 
 /// One hardware object, whose memory outlives it while somebody looks.
@@ -204,6 +207,7 @@ impl<K: Kind> Owner<K> {
 
     /// Asks for a call when the object is gone. If it is gone already the call comes at once.
     pub(crate) fn on_death(&self, watcher: Arc<dyn Obituary>) -> Result {
+        self.forget_moot_watchers()?;
         self.object.watchers.lock().push(watcher, GFP_KERNEL)?;
         // Device removal destroys objects that have owners.
         let gone = match self.context().device().live() {
@@ -216,6 +220,27 @@ impl<K: Kind> Owner<K> {
         };
         if gone {
             self.object.announce();
+        }
+        Ok(())
+    }
+
+    /// Whoever publishes and unlinks an object again and again leaves as many watchers. They are
+    /// asked each time the list is full, and not under its lock; should the object go meanwhile, our
+    /// caller sees that.
+    fn forget_moot_watchers(&self) -> Result {
+        let mut watchers = {
+            let mut watchers = self.object.watchers.lock();
+            if watchers.len() < watchers.capacity() {
+                return Ok(());
+            }
+            mem::take(&mut *watchers)
+        };
+        watchers.retain(|watcher| !watcher.is_moot());
+        let mut now = self.object.watchers.lock();
+        // Mostly there are none.
+        watchers.reserve(now.len(), GFP_KERNEL)?;
+        for watcher in mem::replace(&mut *now, watchers) {
+            now.push(watcher, GFP_KERNEL)?;
         }
         Ok(())
     }

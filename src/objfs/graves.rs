@@ -109,6 +109,17 @@ impl Graves {
         let _ = workqueue::system_unbound().enqueue(self.clone());
     }
 
+    /// Whether there still is a name with the inode number `ino`.
+    fn has(&self, ino: u64) -> bool {
+        let name = self
+            .state
+            .lock()
+            .root
+            .as_ref()
+            .and_then(|root| root.find(ino));
+        name.is_some()
+    }
+
     fn next(&self) -> Option<ARef<Dentry<ObjFs>>> {
         self.state.lock().dead.pop()
     }
@@ -138,5 +149,9 @@ impl Tombstone {
 impl Obituary for Tombstone {
     fn gone(&self) {
         self.graves.bury(self.ino.load(Acquire));
+    }
+
+    fn is_moot(&self) -> bool {
+        !self.graves.has(self.ino.load(Acquire))
     }
 }
