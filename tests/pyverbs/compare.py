@@ -12,7 +12,7 @@ What passes on ib_uverbs must pass on shverbs.  Each test class runs in a proces
 its own: some classes crash libibverbs on rxe, on ib_uverbs as well.  A test whose
 process crashes or hangs counts as such, and the rest of its class is run afresh.
 
-LIST has one MODULE or MODULE.CLASS a line; # starts a comment.
+LIST has one MODULE, MODULE.CLASS or MODULE.CLASS.TEST a line; # starts a comment.
 """
 
 import importlib
