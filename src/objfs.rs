@@ -36,7 +36,8 @@ use crate::{
         name::Name,
         AnyOwner,
         Device,
-        Obituary, //
+        Obituary,
+        Rights, //
     },
     sys::{
         deferred::Deferred,
@@ -105,6 +106,7 @@ pub(crate) fn publish(
     name: &[u8],
     mode: u16,
     owner: AnyOwner,
+    rights: Rights,
     strong: bool,
 ) -> Result {
     let dir = fs::Directory::<ObjFs>::new(dir)?;
@@ -119,9 +121,9 @@ pub(crate) fn publish(
         return Err(EXDEV);
     }
     let held = if strong {
-        Name::Strong(Deferred::new(c"[shverbs-name]", owner.clone())?)
+        Name::strong(Deferred::new(c"[shverbs-name]", owner.clone())?, rights)
     } else {
-        Name::Weak(owner.downgrade())
+        Name::weak(owner.downgrade(), rights)
     };
     let tombstone = Tombstone::new(place.graves())?;
     tombstone.carve(dir.create(name, mode, owner.size(), held)?);

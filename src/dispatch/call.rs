@@ -54,7 +54,8 @@ use zerocopy::{
 /// A new handle or descriptor is pending until the call has succeeded in all it does, the copy of
 /// its response included; then it is published, and before that it is undone by being dropped.
 pub(crate) struct Call<'a, 'b> {
-    pub(crate) live: &'a Live<'a>,
+    /// None once the device is gone.
+    live: Option<&'a Live<'a>>,
     pub(crate) file: &'a OpenFile,
     pub(crate) bundle: &'a mut Bundle<'b>,
     /// The request and the response of a write command.
@@ -71,7 +72,11 @@ struct PendingHandle<'a> {
 }
 
 impl<'a, 'b> Call<'a, 'b> {
-    pub(crate) fn new(live: &'a Live<'a>, file: &'a OpenFile, bundle: &'a mut Bundle<'b>) -> Self {
+    pub(crate) fn new(
+        live: Option<&'a Live<'a>>,
+        file: &'a OpenFile,
+        bundle: &'a mut Bundle<'b>,
+    ) -> Self {
         Self {
             live,
             file,
@@ -82,6 +87,11 @@ impl<'a, 'b> Call<'a, 'b> {
             handle: None,
             fd: None,
         }
+    }
+
+    /// The device; `EIO` once it is gone. Only calls that give something up get so far then.
+    pub(crate) fn live(&self) -> Result<&'a Live<'a>> {
+        self.live.ok_or(EIO)
     }
 
     /// The attribute with this id; `ENOENT` if user space did not pass it.
@@ -257,12 +267,12 @@ impl<'a, 'b> Call<'a, 'b> {
     /// A handle of kind `K`: `ENOENT` if there is none with this id, `EINVAL` if it is of another
     /// kind, `EBUSY` while it is being destroyed.
     pub(crate) fn find<K: Kind>(&self, id: i64) -> Result<Found<'a>> {
-        self.file.find::<K>(self.live, id)
+        self.file.find::<K>(self.live()?, id)
     }
 
     /// As [`Call::find`], of the kind with an id of `enum uverbs_default_objects`.
     pub(crate) fn find_any(&self, kind: u32, id: i64) -> Result<Found<'a>> {
-        self.file.find_any(self.live, kind, id)
+        self.file.find_any(self.live()?, kind, id)
     }
 
     /// A new handle's id, which an ioctl gives to user space in the attribute `id`.
@@ -368,7 +378,7 @@ impl<'a, 'b> Call<'a, 'b> {
             self.bundle.mark_written(attr)?;
         }
         if let Some(handle) = self.handle.take() {
-            let object = handle.entry.owner.as_ptr(self.live)?;
+            let object = handle.entry.owner.as_ptr(self.live()?)?;
             let api = handle.entry.owner.api();
             handle.reservation.publish(handle.entry, object, api);
         }

@@ -19,6 +19,8 @@ pub(crate) struct Command {
     pub(crate) response: usize,
     /// Whether what follows them is the driver's.
     pub(crate) has_udata: bool,
+    /// Whether it works once the device is gone.
+    pub(crate) after_removal: bool,
     pub(crate) run: fn(&mut Call<'_, '_>) -> Result,
 }
 
@@ -31,6 +33,7 @@ impl Command {
             request: size_of::<Q>(),
             response: size_of::<S>(),
             has_udata: true,
+            after_removal: false,
             run,
         }
     }
@@ -38,6 +41,12 @@ impl Command {
     /// Without the driver's data.
     pub(crate) const fn no_udata(mut self) -> Self {
         self.has_udata = false;
+        self
+    }
+
+    /// Works once the device is gone: it gives something up.
+    pub(crate) const fn after_removal(mut self) -> Self {
+        self.after_removal = true;
         self
     }
 
@@ -49,6 +58,7 @@ impl Command {
             request: 0,
             response: 0,
             has_udata: true,
+            after_removal: false,
             run,
         }
     }

@@ -45,15 +45,19 @@ pub(crate) fn run(file: &OpenFile, cmd: u32, at: UserAddr) -> Result {
     if header.reserved1 != 0 || header.reserved2 != 0 {
         return Err(EPROTONOSUPPORT);
     }
-    let live = file.data().device().live()?;
-    if live.driver_id() != header.driver_id {
+    let live = file.data().device().live();
+    let live = live.as_ref().ok();
+    if live.is_some_and(|live| live.driver_id() != header.driver_id) {
         return Err(EINVAL);
     }
     let method = verbs::method(header.object_id, header.method_id).ok_or(EPROTONOSUPPORT)?;
+    if live.is_none() && !method.after_removal {
+        return Err(EIO);
+    }
     let attrs = at.offset(size_of::<abi::IoctlHeader>())?;
     Bundle::with(file.ufile(), attrs, count, method.keys, |bundle| {
         parse(method, bundle)?;
-        let mut call = Call::new(&live, file, bundle);
+        let mut call = Call::new(live, file, bundle);
         if method.has_udata {
             set_udata(&mut call)?;
         }

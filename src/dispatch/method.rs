@@ -176,6 +176,8 @@ pub(crate) struct Method {
     /// One more than the highest key.
     pub(crate) keys: usize,
     pub(crate) has_udata: bool,
+    /// Whether it works once the device is gone.
+    pub(crate) after_removal: bool,
     pub(crate) run: fn(&mut Call<'_, '_>) -> Result,
 }
 
@@ -193,6 +195,7 @@ impl Method {
             mandatory: 0,
             keys: 0,
             has_udata: false,
+            after_removal: false,
             run,
         };
         let mut at = 0;
@@ -216,6 +219,12 @@ impl Method {
             }
         }
         this
+    }
+
+    /// Works once the device is gone: it gives something up.
+    pub(crate) const fn after_removal(mut self) -> Self {
+        self.after_removal = true;
+        self
     }
 
     /// The attribute with this id, and its key.

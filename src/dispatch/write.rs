@@ -40,15 +40,34 @@ struct Layout {
 }
 
 /// The command with this number: `EINVAL` for bits that mean nothing, `EOPNOTSUPP` for one that
-/// there is not, or that the driver leaves to user space.
-pub(crate) fn command(live: &Live<'_>, number: u32) -> Result<&'static Command> {
+/// there is not, or that the driver leaves to user space, and `EIO` for one that the device is no
+/// longer there for.
+pub(crate) fn command(live: Option<&Live<'_>>, number: u32) -> Result<&'static Command> {
     if number & !(EXTENDED | NUMBER) != 0 {
         return Err(EINVAL);
     }
-    if number & EXTENDED == 0 && !live.takes_command(number) {
-        return Err(EOPNOTSUPP);
+    let command = verbs::command(number).ok_or(EOPNOTSUPP)?;
+    match live {
+        Some(live) if number & EXTENDED == 0 && !live.takes_command(number) => Err(EOPNOTSUPP),
+        None if !command.after_removal => Err(EIO),
+        _ => Ok(command),
     }
-    verbs::command(number).ok_or(EOPNOTSUPP)
+}
+
+/// The errno for a command that there is not. Where its number lies among those of others its
+/// header is looked at first, as that of a plain command.
+fn no_command(header: abi::CommandHeader, count: usize) -> Error {
+    const LAST: u32 = bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_OPEN_QP;
+    const LAST_EXTENDED: u32 = bindings::IB_USER_VERBS_EX_CMD_MODIFY_CQ;
+    let last = if header.command & EXTENDED != 0 {
+        LAST_EXTENDED
+    } else {
+        LAST
+    };
+    if header.command & NUMBER <= last && words(header.in_words, 4) != count {
+        return EINVAL;
+    }
+    EOPNOTSUPP
 }
 
 /// Runs the command of `count` bytes at `at`.
@@ -57,8 +76,10 @@ pub(crate) fn run(file: &OpenFile, at: UserAddr, count: usize) -> Result {
         return Err(EINVAL);
     }
     let header: abi::CommandHeader = at.read()?;
-    let live = file.data().device().live()?;
-    let command = command(&live, header.command)?;
+    let live = file.data().device().live();
+    let live = live.as_ref().ok();
+    let command = command(live, header.command)
+        .map_err(|e| if e == EOPNOTSUPP { no_command(header, count) } else { e })?;
     let layout = if header.command & EXTENDED != 0 {
         extended(command, header, at, count)?
     } else {
@@ -66,7 +87,7 @@ pub(crate) fn run(file: &OpenFile, at: UserAddr, count: usize) -> Result {
     };
     Bundle::with_none(file.ufile(), |bundle| {
         bundle.set_udata(layout.driver_in, layout.driver_out);
-        let mut call = Call::new(&live, file, bundle);
+        let mut call = Call::new(live, file, bundle);
         call.core_in = layout.core_in;
         call.core_out = layout.core_out;
         (command.run)(&mut call)?;
@@ -99,7 +120,7 @@ pub(crate) fn doorbell(file: &OpenFile, at: UserAddr, count: usize) -> Result {
         return Err(EACCES);
     }
     let live = file.data().device().live()?;
-    command(&live, POST_SEND)?;
+    command(Some(&live), POST_SEND)?;
     verbs::doorbell(&live, file, &request)
 }
 

@@ -22,8 +22,14 @@ use kernel::{
     sync::Arc, //
 };
 
+/// A name, which gives no more rights than it was made with.
+pub(crate) struct Name {
+    object: Object,
+    rights: Rights,
+}
+
 /// A name knows its object, or owns it.
-pub(crate) enum Name {
+enum Object {
     /// Vanishes with the last other owner.
     Weak(AnyWeak),
     /// Owns the object until it is unlinked.
@@ -31,11 +37,27 @@ pub(crate) enum Name {
 }
 
 impl Name {
+    /// Vanishes with the last other owner of the object.
+    pub(crate) fn weak(object: AnyWeak, rights: Rights) -> Self {
+        Self {
+            object: Object::Weak(object),
+            rights,
+        }
+    }
+
+    /// Owns the object until it is unlinked.
+    pub(crate) fn strong(object: Deferred<AnyOwner>, rights: Rights) -> Self {
+        Self {
+            object: Object::Strong(object),
+            rights,
+        }
+    }
+
     /// The object; `ENOENT` if it is gone.
     pub(crate) fn owner(&self) -> Result<AnyOwner> {
-        match self {
-            Self::Weak(weak) => weak.upgrade().ok_or(ENOENT),
-            Self::Strong(owner) => Ok(AnyOwner::clone(owner)),
+        match &self.object {
+            Object::Weak(weak) => weak.upgrade().ok_or(ENOENT),
+            Object::Strong(owner) => Ok(AnyOwner::clone(owner)),
         }
     }
 
@@ -46,6 +68,6 @@ impl Name {
             Access::ReadWrite => Right::Use | Right::Modify,
             Access::WriteOnly => return Err(EACCES),
         };
-        ObjectFd::new(self.owner()?, rights)
+        ObjectFd::new(self.owner()?, rights & self.rights)
     }
 }

@@ -38,7 +38,7 @@ const FD: u32 = b::shverbs_attrs_export_SHVERBS_ATTR_EXPORT_FD;
 
 fn run(call: &mut Call<'_, '_>) -> Result {
     let kind: u16 = call.constant(OBJECT_ID)?;
-    backend::of(call.live).check_shareable(kind)?;
+    backend::of(call.live()?).check_shareable(kind)?;
     let found = call.find_any(u32::from(kind), call.constant(HANDLE)?)?;
     let entry = found.entry()?;
     entry.rights.require(Right::Share)?;

@@ -44,14 +44,16 @@ const MR: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_MR;
 const DRIVER: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_DRIVER;
 
 fn run(call: &mut Call<'_, '_>) -> Result {
-    call.context()?.lock(call.live)?;
+    call.context()?.lock(call.live()?)?;
     let fd = sys::file::lookup::<ObjectFd>(call.number(FD)?)?;
     let owner = fd.owner().clone();
+    // Of a device that is gone nothing can be had, and another may have its name by now.
+    owner.device().live()?;
     if !core::ptr::eq(owner.device(), call.file.data().device()) {
         return Err(EXDEV);
     }
     // Also tells whether it is still there.
-    owner.as_ptr(call.live)?;
+    owner.as_ptr(call.live()?)?;
     let user_handle = if call.has(USER_HANDLE) {
         call.read(USER_HANDLE)?
     } else {
@@ -74,7 +76,7 @@ fn run(call: &mut Call<'_, '_>) -> Result {
 
 /// What an importer must know of a region; `ENOMSG` for other kinds.
 fn mr_attrs(call: &Call<'_, '_>, owner: &AnyOwner) -> Result<MrAttrs> {
-    let mr = Mr::unwrap(owner).ok_or(ENOMSG)?.lock(call.live)?;
+    let mr = Mr::unwrap(owner).ok_or(ENOMSG)?.lock(call.live()?)?;
     let keys = mr.hw.keys();
     Ok(MrAttrs {
         iova: keys.iova,

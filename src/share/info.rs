@@ -28,7 +28,7 @@ const BACKEND: u32 = b::shverbs_attrs_info_SHVERBS_ATTR_INFO_BACKEND;
 const SHAREABLE: u32 = b::shverbs_attrs_info_SHVERBS_ATTR_INFO_SHAREABLE;
 
 fn run(call: &mut Call<'_, '_>) -> Result {
-    let backend = backend::of(call.live);
+    let backend = backend::of(call.live()?);
     call.write_if(VERSION, &b::SHVERBS_ABI_VERSION)?;
     call.write_if(BACKEND, &backend.class())?;
     call.write_if(SHAREABLE, &backend.shareable())

@@ -13,7 +13,8 @@ use crate::{
     object::{
         fd::ObjectFd,
         AnyOwner,
-        Right, //
+        Right,
+        Rights, //
     },
     objfs,
     sys, //
@@ -45,7 +46,7 @@ const STRONG: u32 = b::shverbs_publish_flags_SHVERBS_PUBLISH_STRONG;
 const PERMISSIONS: u16 = 0o777;
 
 fn run(call: &mut Call<'_, '_>) -> Result {
-    let owner = owner(call)?;
+    let (owner, rights) = owner(call)?;
     let name = call.read_bytes(NAME, b::NAME_MAX as usize)?;
     let mode: u16 = call.constant(MODE)?;
     if mode & !PERMISSIONS != 0 {
@@ -56,11 +57,11 @@ fn run(call: &mut Call<'_, '_>) -> Result {
         return Err(EPERM);
     }
     let dir = call.any_file(DIR_FD)?;
-    objfs::publish(&dir, &name, mode, owner, strong)
+    objfs::publish(&dir, &name, mode, owner, rights, strong)
 }
 
-/// What is to be published: a handle's object, or an object fd's.
-fn owner(call: &Call<'_, '_>) -> Result<AnyOwner> {
+/// What is to be published, and the most that its name may give: a handle's object, or an object fd's.
+fn owner(call: &Call<'_, '_>) -> Result<(AnyOwner, Rights)> {
     let (owner, rights) = if call.has(FD) {
         if call.has(HANDLE) || call.has(OBJECT_ID) {
             return Err(EINVAL);
@@ -72,12 +73,12 @@ fn owner(call: &Call<'_, '_>) -> Result<AnyOwner> {
             return Err(EINVAL);
         }
         let kind: u16 = call.constant(OBJECT_ID)?;
-        backend::of(call.live).check_shareable(kind)?;
+        backend::of(call.live()?).check_shareable(kind)?;
         let found = call.find_any(u32::from(kind), call.constant(HANDLE)?)?;
         let entry = found.entry()?;
         (entry.owner.clone(), entry.rights)
     };
     rights.require(Right::Share)?;
-    owner.as_ptr(call.live)?;
-    Ok(owner)
+    owner.as_ptr(call.live()?)?;
+    Ok((owner, rights))
 }

@@ -16,7 +16,8 @@ pub(super) const METHOD: Method = Method::new(
     b::shverbs_methods_share_SHVERBS_METHOD_RELEASE,
     &[Attr::constant(OBJECT_ID), Attr::constant(HANDLE)],
     run,
-);
+)
+.after_removal();
 
 const OBJECT_ID: u32 = b::shverbs_attrs_release_SHVERBS_ATTR_RELEASE_OBJECT_ID;
 const HANDLE: u32 = b::shverbs_attrs_release_SHVERBS_ATTR_RELEASE_HANDLE;

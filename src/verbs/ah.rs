@@ -38,7 +38,8 @@ pub(super) const METHODS: &[Method] = &[Method::new(
     b::uverbs_methods_ah_UVERBS_METHOD_AH_DESTROY,
     &[Attr::handle(HANDLE)],
     |call| call.file.destroy::<Ah>(call.number(HANDLE)?).map(drop),
-)];
+)
+.after_removal()];
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new::<CreateAh, CreateAhResp>(
@@ -54,7 +55,8 @@ pub(super) const COMMANDS: &[Command] = &[
                 .map(drop)
         },
     )
-    .no_udata(),
+    .no_udata()
+    .after_removal(),
 ];
 
 const HANDLE: u32 = b::uverbs_attrs_ah_destroy_ids_UVERBS_ATTR_DESTROY_AH_HANDLE;
@@ -82,13 +84,13 @@ impl From<AhAttr> for Path {
 fn create(call: &mut Call<'_, '_>) -> Result {
     let request: CreateAh = call.request()?;
     let handle = call.reserve(None)?;
-    rdma::ah::check_port(call.live, request.attr.port_num)?;
+    rdma::ah::check_port(call.live()?, request.attr.port_num)?;
     let pd = call.find::<Pd>(i64::from(request.pd_handle))?;
     let pd = pd.lock::<Pd>(Right::Use)?;
     let seat = Seat::new()?;
-    let context = call.context()?.lock(call.live)?;
+    let context = call.context()?.lock(call.live()?)?;
     let path = request.attr.into();
-    let hw = rdma::ah::Ah::create(call.live, &context.borrow(), &pd.hw, path, call.bundle)?;
+    let hw = rdma::ah::Ah::create(call.live()?, &context.borrow(), &pd.hw, path, call.bundle)?;
     let id = handle.id();
     call.create(handle, seat, Ah { hw, pd: pd.owner() }, request.user_handle)?;
     call.respond(&CreateAhResp { ah_handle: id })

@@ -22,9 +22,9 @@ pub(super) const METHODS: &[Method] = &[Method::new(
 const FD: u32 = b::uverbs_attrs_async_event_create_UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE;
 
 fn alloc(call: &mut Call<'_, '_>) -> Result {
-    call.context()?.lock(call.live)?;
+    call.context()?.lock(call.live()?)?;
     let (fd, events) = call.file.data().events().create(Sort::Async)?;
     call.pend_fd_in(FD, fd)?;
-    events.start(call.live);
+    events.start(call.live()?);
     Ok(())
 }

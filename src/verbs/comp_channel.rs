@@ -24,10 +24,10 @@ pub(super) const COMMANDS: &[Command] = &[Command::new::<CreateCompChannel, Crea
 
 fn create(call: &mut Call<'_, '_>) -> Result {
     let _request: CreateCompChannel = call.request()?;
-    call.context()?.lock(call.live)?;
+    call.context()?.lock(call.live()?)?;
     let (fd, channel) = call.file.data().events().create(Sort::Channel)?;
     call.respond(&CreateCompChannelResp { fd: fd.number() })?;
     call.pend_fd(fd);
-    channel.start(call.live);
+    channel.start(call.live()?);
     Ok(())
 }

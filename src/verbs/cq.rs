@@ -89,7 +89,8 @@ pub(super) const METHODS: &[Method] = &[
             let reported = call.file.destroy::<Cq>(call.number(DESTROY_HANDLE)?)?;
             call.write(DESTROY_RESP, &destroy_resp(reported))
         },
-    ),
+    )
+    .after_removal(),
 ];
 
 pub(super) const COMMANDS: &[Command] = &[
@@ -121,7 +122,8 @@ pub(super) const COMMANDS: &[Command] = &[
             call.respond(&destroy_resp(reported))
         },
     )
-    .no_udata(),
+    .no_udata()
+    .after_removal(),
 ];
 
 mod new {
@@ -202,7 +204,7 @@ fn create_command(call: &mut Call<'_, '_>, request: ExCreateCq) -> Result<Create
         vector: request.comp_vector,
         flags: request.flags,
     };
-    attrs.check(call.live)?;
+    attrs.check(call.live()?)?;
     let handle = call.reserve(None)?;
     let files = call.file.data().events();
     let completions = match request.comp_channel {
@@ -257,9 +259,9 @@ fn create<'a>(
     let subscribers = Subscribers::new()?;
     let subscribed =
         subscribers.subscribe(request.user_handle, request.completions, request.events)?;
-    let context = call.context()?.lock(call.live)?;
+    let context = call.context()?.lock(call.live()?)?;
     let hw = rdma::cq::Cq::create(
-        call.live,
+        call.live()?,
         &context.borrow(),
         request.attrs,
         subscribers.clone(),
@@ -278,7 +280,7 @@ fn resize(call: &mut Call<'_, '_>) -> Result {
     }
     let found = call.find::<Cq>(i64::from(request.cq_handle))?;
     let cq = found.lock::<Cq>(Right::Modify)?;
-    cq.hw.resize(call.live, request.cqe, call.bundle)?;
+    cq.hw.resize(call.live()?, request.cqe, call.bundle)?;
     call.respond(&ResizeCqResp {
         cqe: cq.hw.cqe(),
         reserved: 0,
@@ -303,7 +305,7 @@ fn req_notify(call: &mut Call<'_, '_>) -> Result {
     let request: ReqNotifyCq = call.request()?;
     let found = call.find::<Cq>(i64::from(request.cq_handle))?;
     let cq = found.lock::<Cq>(Right::Use)?;
-    cq.hw.arm(call.live, request.solicited_only != 0)
+    cq.hw.arm(call.live()?, request.solicited_only != 0)
 }
 
 /// Writes each completion as it is polled, and then how many there are.
@@ -314,7 +316,7 @@ fn poll(call: &mut Call<'_, '_>) -> Result {
     let mut at = call.core_out.at.offset(size_of::<PollCqResp>())?;
     let mut count = 0;
     while count < request.ne {
-        let Some(completion) = cq.hw.poll(call.live)? else {
+        let Some(completion) = cq.hw.poll(call.live()?)? else {
             break;
         };
         at.write(&wc(&completion))?;

@@ -56,7 +56,8 @@ pub(super) const METHODS: &[Method] = &[
             UHW_OUT,
         ],
         invoke_write,
-    ),
+    )
+    .after_removal(),
     Method::new(
         b::uverbs_methods_device_UVERBS_METHOD_GET_CONTEXT,
         &[
@@ -170,7 +171,7 @@ mod gid {
 
 /// Runs a write command with the marshalling of the ioctl.
 fn invoke_write(call: &mut Call<'_, '_>) -> Result {
-    let command = dispatch::write::command(call.live, call.constant(invoke::COMMAND)?)?;
+    let command = dispatch::write::command(call.live().ok(), call.constant(invoke::COMMAND)?)?;
     call.set_core(invoke::IN, invoke::OUT)?;
     if call.core_in.len < command.request || call.core_out.len < command.response {
         return Err(ENOSPC);
@@ -188,14 +189,14 @@ fn core_support(live: &Live<'_>) -> u64 {
 }
 
 fn get_context(call: &mut Call<'_, '_>) -> Result {
-    call.write_if(context::GET_VECTORS, &call.live.num_comp_vectors())?;
-    call.write_if(context::GET_SUPPORT, &core_support(call.live))?;
+    call.write_if(context::GET_VECTORS, &call.live()?.num_comp_vectors())?;
+    call.write_if(context::GET_SUPPORT, &core_support(call.live()?))?;
     let mut ucaps = if call.has(context::UCAPS) {
         call.read_array(context::UCAPS)?
     } else {
         KVec::new()
     };
-    call.file.make_context(call.live, &mut ucaps, call.bundle)
+    call.file.make_context(call.live()?, &mut ucaps, call.bundle)
 }
 
 /// As [`get_context`], with a descriptor for asynchronous events.
@@ -205,29 +206,29 @@ fn get_context_write(call: &mut Call<'_, '_>) -> Result {
     // The response first: a context cannot be taken back from the file that has it.
     call.respond(&GetContextResp {
         async_fd: fd.number(),
-        num_comp_vectors: call.live.num_comp_vectors(),
+        num_comp_vectors: call.live()?.num_comp_vectors(),
     })?;
-    call.file.make_context(call.live, &mut [], call.bundle)?;
+    call.file.make_context(call.live()?, &mut [], call.bundle)?;
     call.pend_fd(fd);
-    events.start(call.live);
+    events.start(call.live()?);
     Ok(())
 }
 
 fn query_context(call: &mut Call<'_, '_>) -> Result {
-    let context = call.context()?.lock(call.live)?;
-    if call.live.ops().query_ucontext.is_none() {
+    let context = call.context()?.lock(call.live()?)?;
+    if call.live()?.ops().query_ucontext.is_none() {
         return Err(EOPNOTSUPP);
     }
-    call.write_if(context::QUERY_VECTORS, &call.live.num_comp_vectors())?;
+    call.write_if(context::QUERY_VECTORS, &call.live()?.num_comp_vectors())?;
     let support = b::ib_uverbs_core_support_IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS;
     call.write_if(context::QUERY_SUPPORT, &u64::from(support))?;
-    query::ucontext(call.live, &context.borrow(), call.bundle)
+    query::ucontext(call.live()?, &context.borrow(), call.bundle)
 }
 
 fn query_device(call: &mut Call<'_, '_>) -> Result {
     call.context()?;
     let _request: QueryDevice = call.request()?;
-    call.respond(&device_resp(call.live, call.live.attrs()))
+    call.respond(&device_resp(call.live()?, call.live()?.attrs()))
 }
 
 fn query_device_ex(call: &mut Call<'_, '_>) -> Result {
@@ -236,14 +237,14 @@ fn query_device_ex(call: &mut Call<'_, '_>) -> Result {
     if request.comp_mask != 0 || request.reserved != 0 {
         return Err(EINVAL);
     }
-    let attr = query::device(call.live, call.bundle)?;
+    let attr = query::device(call.live()?, call.bundle)?;
     let transport = &attr.odp_caps.per_transport_caps;
     let mut flags = attr.device_cap_flags;
-    if call.live.cc_dma_bounce() {
+    if call.live()?.cc_dma_bounce() {
         flags |= CC_DMA_BOUNCE;
     }
     call.respond(&ExQueryDeviceResp {
-        base: device_resp(call.live, &attr),
+        base: device_resp(call.live()?, &attr),
         comp_mask: 0,
         response_length: call.response_length::<ExQueryDeviceResp>(),
         odp_caps: OdpCaps {
@@ -389,14 +390,14 @@ const NDR_SPEED: u16 = b::ib_port_speed_IB_SPEED_NDR as u16;
 fn query_port_write(call: &mut Call<'_, '_>) -> Result {
     call.context()?;
     let request: QueryPort = call.request()?;
-    let port = port::query(call.live, u32::from(request.port_num))?;
+    let port = port::query(call.live()?, u32::from(request.port_num))?;
     call.respond(&port_resp(&port))
 }
 
 fn query_port_ioctl(call: &mut Call<'_, '_>) -> Result {
     call.context()?;
     let number: u8 = call.constant(PORT_NUM)?;
-    let port = port::query(call.live, u32::from(number))?;
+    let port = port::query(call.live()?, u32::from(number))?;
     call.write_struct(
         PORT_RESP,
         &QueryPortRespEx {
@@ -429,7 +430,7 @@ fn query_gid_table(call: &mut Call<'_, '_>) -> Result {
     call.context()?;
     let most = room.len / entry_size;
     let mut entries = KVVec::from_elem(b::ib_uverbs_gid_entry::default(), most, GFP_KERNEL)?;
-    let count = port::gid_table(call.live, &mut entries)?;
+    let count = port::gid_table(call.live()?, &mut entries)?;
     let mut at = room.at;
     for entry in entries.iter().take(count) {
         at.write_struct(&gid_resp(entry), entry_size)?;
@@ -444,9 +445,9 @@ fn query_gid_entry(call: &mut Call<'_, '_>) -> Result {
     let number: u32 = call.constant(gid::PORT)?;
     let index: u32 = call.constant(gid::INDEX)?;
     call.context()?;
-    if !port::is_valid(call.live, number) {
+    if !port::is_valid(call.live()?, number) {
         return Err(EINVAL);
     }
-    let entry = port::gid_entry(call.live, number, index)?;
+    let entry = port::gid_entry(call.live()?, number, index)?;
     call.write_struct(gid::ENTRY, &gid_resp(&entry))
 }

@@ -45,7 +45,8 @@ pub(super) const METHODS: &[Method] = &[
         b::uverbs_methods_mr_UVERBS_METHOD_MR_DESTROY,
         &[Attr::handle(DESTROY_HANDLE)],
         |call| call.file.destroy::<Mr>(call.number(DESTROY_HANDLE)?).map(drop),
-    ),
+    )
+    .after_removal(),
     Method::new(
         b::uverbs_methods_mr_UVERBS_METHOD_QUERY_MR,
         &[
@@ -96,7 +97,8 @@ pub(super) const COMMANDS: &[Command] = &[
         let request: DeregMr = call.request()?;
         call.file.destroy::<Mr>(i64::from(request.mr_handle)).map(drop)
     })
-    .no_udata(),
+    .no_udata()
+    .after_removal(),
 ];
 
 const DESTROY_HANDLE: u32 = b::uverbs_attrs_mr_destroy_ids_UVERBS_ATTR_DESTROY_MR_HANDLE;
@@ -182,12 +184,12 @@ fn register<'a>(
     pd: i64,
     range: Range,
 ) -> Result<Keys> {
-    rdma::mr::check_access(call.live, range.access)?;
+    rdma::mr::check_access(call.live()?, range.access)?;
     let pd = call.find::<Pd>(pd)?;
     let pd = pd.lock::<Pd>(Right::Use)?;
     let seat = Seat::new()?;
-    let context = call.context()?.lock(call.live)?;
-    let hw = rdma::mr::Mr::register(call.live, &context.borrow(), &pd.hw, range, call.bundle)?;
+    let context = call.context()?.lock(call.live()?)?;
+    let hw = rdma::mr::Mr::register(call.live()?, &context.borrow(), &pd.hw, range, call.bundle)?;
     let keys = hw.keys();
     let mr = Mr {
         hw,

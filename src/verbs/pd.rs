@@ -27,7 +27,8 @@ pub(super) const METHODS: &[Method] = &[Method::new(
     bindings::uverbs_methods_pd_UVERBS_METHOD_PD_DESTROY,
     &[Attr::handle(HANDLE)],
     |call| call.file.destroy::<Pd>(call.number(HANDLE)?).map(drop),
-)];
+)
+.after_removal()];
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new::<AllocPd, AllocPdResp>(
@@ -41,7 +42,8 @@ pub(super) const COMMANDS: &[Command] = &[
             call.file.destroy::<Pd>(i64::from(request.pd_handle)).map(drop)
         },
     )
-    .no_udata(),
+    .no_udata()
+    .after_removal(),
 ];
 
 const HANDLE: u32 = bindings::uverbs_attrs_pd_destroy_ids_UVERBS_ATTR_DESTROY_PD_HANDLE;
@@ -50,8 +52,8 @@ fn alloc(call: &mut Call<'_, '_>) -> Result {
     let _request: AllocPd = call.request()?;
     let handle = call.reserve(None)?;
     let seat = Seat::new()?;
-    let context = call.context()?.lock(call.live)?;
-    let hw = rdma::pd::Pd::alloc(call.live, &context.borrow(), call.bundle)?;
+    let context = call.context()?.lock(call.live()?)?;
+    let hw = rdma::pd::Pd::alloc(call.live()?, &context.borrow(), call.bundle)?;
     let id = handle.id();
     call.create(handle, seat, Pd { hw }, 0)?;
     call.respond(&AllocPdResp { pd_handle: id })

@@ -183,7 +183,7 @@ fn send(call: &mut Call<'_, '_>) -> Result {
     let qp = qp.lock::<Qp>(Right::Use)?;
     let posted = if shape.wr_count == 0 {
         Posted {
-            result: qp.hw.ring(call.live),
+            result: qp.hw.ring(call.live()?),
             bad: 0,
         }
     } else {
@@ -258,7 +258,7 @@ fn post_sends(call: &Call<'_, '_>, qp: &rdma::qp::Qp, arrays: &Arrays) -> Result
         };
         sends.push(&send, request.num_sge)?;
     }
-    qp.post_send(call.live, sends)
+    qp.post_send(call.live()?, sends)
 }
 
 /// `EINVAL` if fewer entries are left than `num_sge`.
@@ -339,7 +339,7 @@ fn recv(call: &mut Call<'_, '_>) -> Result {
     )?;
     let qp = call.find::<Qp>(i64::from(request.qp_handle))?;
     let qp = qp.lock::<Qp>(Right::Use)?;
-    let posted = qp.hw.post_recv(call.live, receives)?;
+    let posted = qp.hw.post_recv(call.live()?, receives)?;
     respond(call, posted)
 }
 

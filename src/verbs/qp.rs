@@ -90,7 +90,10 @@ fn none(call: &Call<'_, '_>, id: i64) -> Error {
 
 /// As [`none`], of an indirection table: `EINVAL` where the device cannot have any.
 fn no_table(call: &Call<'_, '_>, id: i64) -> Error {
-    if call.live.ops().create_rwq_ind_table.is_none() {
+    if call
+        .live()
+        .is_ok_and(|live| live.ops().create_rwq_ind_table.is_none())
+    {
         return EINVAL;
     }
     none(call, id)
@@ -111,7 +114,7 @@ fn create<'a>(
     let seat = Seat::new()?;
     let subscribers = Subscribers::new()?;
     let subscribed = subscribers.subscribe(wish.user_handle, None, wish.events)?;
-    let context = call.context()?.lock(call.live)?;
+    let context = call.context()?.lock(call.live()?)?;
     let init = Init {
         kind: wish.kind,
         pd: Some(&pd.hw),
@@ -123,7 +126,7 @@ fn create<'a>(
         source_qpn: wish.source_qpn,
     };
     let (hw, caps) = rdma::qp::Qp::create(
-        call.live,
+        call.live()?,
         &context.borrow(),
         init,
         subscribers.clone(),

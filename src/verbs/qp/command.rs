@@ -59,7 +59,8 @@ pub(in crate::verbs) const COMMANDS: &[Command] = &[
             call.respond(&response)
         },
     )
-    .no_udata(),
+    .no_udata()
+    .after_removal(),
 ];
 
 impl From<CreateQp> for ExCreateQp {
@@ -89,7 +90,7 @@ impl From<CreateQp> for ExCreateQp {
 
 fn run(call: &mut Call<'_, '_>, mut request: ExCreateQp) -> Result {
     let kind = u32::from(request.qp_type);
-    check_kind(call.live, kind)?;
+    check_kind(call.live()?, kind)?;
     let handle = call.reserve(None)?;
     let id = handle.id();
     if request.comp_mask & b::ib_uverbs_create_qp_mask_IB_UVERBS_CREATE_QP_MASK_IND_TABLE != 0 {
@@ -100,7 +101,7 @@ fn run(call: &mut Call<'_, '_>, mut request: ExCreateQp) -> Result {
         return Err(EINVAL);
     }
     let has_source = request.create_flags & create_flags::SOURCE_QPN != 0;
-    if has_source && !call.live.has_raw_cap() {
+    if has_source && !call.live()?.has_raw_cap() {
         return Err(EPERM);
     }
     let wish = Wish {

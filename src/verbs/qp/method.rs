@@ -88,7 +88,8 @@ pub(in crate::verbs) const METHODS: &[Method] = &[
             let response = destroy(call, call.number(DESTROY_HANDLE)?)?;
             call.write(DESTROY_RESP, &response)
         },
-    ),
+    )
+    .after_removal(),
 ];
 
 const DESTROY_HANDLE: u32 = b::uverbs_attrs_destroy_qp_cmd_attr_ids_UVERBS_ATTR_DESTROY_QP_HANDLE;
@@ -156,7 +157,7 @@ fn run(call: &mut Call<'_, '_>) -> Result {
     let caps: QpCap = call.read(new::CAP)?;
     let user_handle = call.read(new::USER_HANDLE)?;
     let kind: u32 = call.constant(new::TYPE)?;
-    check_kind(call.live, kind)?;
+    check_kind(call.live()?, kind)?;
     let parents = parents(call, kind)?;
     let mut flags = call.flags(new::FLAGS, FLAGS)?;
     check_flags(kind, flags)?;

@@ -110,18 +110,18 @@ fn relevant(kind: u32, mask: u32) -> u32 {
 fn modify(call: &mut Call<'_, '_>, request: ModifyQp, rate_limit: u32) -> Result {
     let qp = call.find::<Qp>(i64::from(request.qp_handle))?;
     let qp = qp.lock::<Qp>(Right::Modify)?;
-    check_ports(call.live, &request)?;
+    check_ports(call.live()?, &request)?;
     let request = with_port(request, qp.hw.port())?;
     check_states(&request)?;
     if request.attr_mask & mask::QKEY != 0
         && request.qkey & PRIVILEGED_QKEY != 0
-        && !rdma::qp::may_use_privileged_qkey(call.live)
+        && !rdma::qp::may_use_privileged_qkey(call.live()?)
     {
         return Err(EPERM);
     }
     let mask = relevant(qp.hw.kind(), request.attr_mask);
     qp.hw
-        .modify(call.live, &attrs(&request, rate_limit), mask, call.bundle)
+        .modify(call.live()?, &attrs(&request, rate_limit), mask, call.bundle)
 }
 
 /// `EINVAL` for ports that the device has not, and for an alternate path that goes by another one
@@ -267,7 +267,7 @@ fn query(call: &mut Call<'_, '_>) -> Result {
     let (attrs, made) = qp
         .lock::<Qp>(Right::Use)?
         .hw
-        .query(call.live, request.attr_mask)?;
+        .query(call.live()?, request.attr_mask)?;
     call.respond(&QueryQpResp {
         dest: attrs.path.into(),
         alt_dest: attrs.alt_path.into(),
