@@ -293,7 +293,6 @@ impl<'a, 'b> Call<'a, 'b> {
         reservation: Reservation<'a, Entry>,
         seat: Seat<K>,
         hardware: K,
-        user_handle: u64,
     ) -> Result<Owner<K>> {
         let context = self.context()?.clone();
         let response = match self.driver_response() {
@@ -305,12 +304,7 @@ impl<'a, 'b> Call<'a, 'b> {
             }
         };
         let owner = seat.fill(context, hardware, response);
-        self.attach(
-            reservation,
-            K::wrap(owner.clone()),
-            Rights::all(),
-            user_handle,
-        );
+        self.attach(reservation, K::wrap(owner.clone()), Rights::all());
         Ok(owner)
     }
 
@@ -320,14 +314,12 @@ impl<'a, 'b> Call<'a, 'b> {
         reservation: Reservation<'a, Entry>,
         owner: AnyOwner,
         rights: Rights,
-        user_handle: u64,
     ) {
         self.handle = Some(PendingHandle {
             reservation,
             entry: Entry {
                 owner,
                 rights,
-                user_handle,
                 subscribed: None,
             },
         });

@@ -19,9 +19,12 @@ use super::{
     },
     Device, //
 };
-use crate::rdma::{
-    device::Live,
-    handle::ApiObject, //
+use crate::{
+    events::Subscribers,
+    rdma::{
+        device::Live,
+        handle::ApiObject, //
+    }, //
 };
 use core::ffi::c_void;
 use kernel::{
@@ -148,6 +151,15 @@ impl AnyOwner {
             Self::Mr(mr) => mr.lock(&live).map_or(0, |mr| mr.hw.keys().length),
             _ => 0,
         }
+    }
+
+    /// Those who get the object's events; none for kinds without events. `EIO` if it is destroyed.
+    pub(crate) fn subscribers(&self, live: &Live<'_>) -> Result<Option<Arc<Subscribers>>> {
+        Ok(match self {
+            Self::Cq(cq) => Some(cq.lock(live)?.subscribers.clone()),
+            Self::Qp(qp) => Some(qp.lock(live)?.subscribers.clone()),
+            _ => None,
+        })
     }
 
     /// What `cat` of a name shows.

@@ -64,9 +64,7 @@ pub(crate) type OpenFile = FileBox<File>;
 pub(crate) struct Entry {
     pub(crate) owner: AnyOwner,
     pub(crate) rights: Rights,
-    /// Given back in this holder's events.
-    pub(crate) user_handle: u64,
-    /// None for kinds without events.
+    /// To the object's events, under this holder's user handle; none for kinds without events.
     pub(crate) subscribed: Option<Subscribed>,
 }
 

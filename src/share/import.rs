@@ -59,6 +59,13 @@ fn run(call: &mut Call<'_, '_>) -> Result {
     } else {
         0
     };
+    let subscribed = match owner.subscribers(call.live()?)? {
+        Some(subscribers) => {
+            let events = call.file.data().events().default_queue();
+            Some(subscribers.subscribe(user_handle, None, events)?)
+        }
+        None => None,
+    };
     let handle = call.reserve(None)?;
     call.write(HANDLE, &handle.id())?;
     call.write(OBJECT_ID, &u32::from(owner.id()))?;
@@ -70,7 +77,10 @@ fn run(call: &mut Call<'_, '_>) -> Result {
     if call.has(DRIVER) {
         call.write_bytes(DRIVER, owner.response())?;
     }
-    call.attach(handle, owner, fd.rights(), user_handle);
+    call.attach(handle, owner, fd.rights());
+    if let Some(subscribed) = subscribed {
+        call.subscribe(subscribed);
+    }
     Ok(())
 }
 

@@ -92,6 +92,6 @@ fn create(call: &mut Call<'_, '_>) -> Result {
     let path = request.attr.into();
     let hw = rdma::ah::Ah::create(call.live()?, &context.borrow(), &pd.hw, path, call.bundle)?;
     let id = handle.id();
-    call.create(handle, seat, Ah { hw, pd: pd.owner() }, request.user_handle)?;
+    call.create(handle, seat, Ah { hw, pd: pd.owner() })?;
     call.respond(&CreateAhResp { ah_handle: id })
 }

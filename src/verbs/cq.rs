@@ -268,7 +268,7 @@ fn create<'a>(
         call.bundle,
     )?;
     let cqe = hw.cqe();
-    call.create(handle, seat, Cq { hw, subscribers }, request.user_handle)?;
+    call.create(handle, seat, Cq { hw, subscribers })?;
     call.subscribe(subscribed);
     Ok(cqe)
 }

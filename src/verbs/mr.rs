@@ -196,7 +196,7 @@ fn register<'a>(
         access: range.access,
         pd: pd.owner(),
     };
-    call.create(handle, seat, mr, 0)?;
+    call.create(handle, seat, mr)?;
     Ok(keys)
 }
 

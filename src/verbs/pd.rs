@@ -55,6 +55,6 @@ fn alloc(call: &mut Call<'_, '_>) -> Result {
     let context = call.context()?.lock(call.live()?)?;
     let hw = rdma::pd::Pd::alloc(call.live()?, &context.borrow(), call.bundle)?;
     let id = handle.id();
-    call.create(handle, seat, Pd { hw }, 0)?;
+    call.create(handle, seat, Pd { hw })?;
     call.respond(&AllocPdResp { pd_handle: id })
 }

@@ -140,7 +140,7 @@ fn create<'a>(
         recv_cq: recv_cq.map(|cq| cq.owner()),
         subscribers,
     };
-    call.create(handle, seat, qp, wish.user_handle)?;
+    call.create(handle, seat, qp)?;
     call.subscribe(subscribed);
     Ok((qpn, caps))
 }
