@@ -165,44 +165,6 @@ impl Cq {
         Ok(())
     }
 
-    /// Takes the oldest completion, if there is one. `EOPNOTSUPP` if the driver leaves that to user
-    /// space.
-    pub(crate) fn poll(&self, live: &Live<'_>) -> Result<Option<Completion>> {
-        let poll = live.ops().poll_cq.ok_or(EOPNOTSUPP)?;
-        let mut wc = bindings::ib_wc::default();
-        // SAFETY: By the type's invariant, and there is room for one.
-        let n = unsafe { poll(self.as_raw(), 1, &mut wc) };
-        to_result(n.min(0))?;
-        if n == 0 {
-            return Ok(None);
-        }
-        // SAFETY: The driver names the QP, which cannot be destroyed before its completions are
-        // taken off the CQ, and the driver does that under the lock of its own that it polls with.
-        let qp_num = if wc.qp.is_null() {
-            0
-        } else {
-            unsafe { (*wc.qp).qp_num }
-        };
-        // SAFETY: The device is valid.
-        let slid = unsafe {
-            bindings::shverbs_lid_to_user(live.as_raw(), u32::from(wc.port_num), wc.slid)
-        };
-        // SAFETY: Numbers, whichever of the union's fields the driver has filled.
-        let (wr_id, ex) = unsafe {
-            (
-                (&raw const wc.__bindgen_anon_1).cast::<u64>().read(),
-                (&raw const wc.ex).cast::<u32>().read(),
-            )
-        };
-        Ok(Some(Completion {
-            wc,
-            wr_id,
-            ex,
-            qp_num,
-            slid,
-        }))
-    }
-
     /// Gives it room for at least `cqe` completions. Errors are the driver's.
     pub(crate) fn resize(&self, live: &Live<'_>, cqe: u32, bundle: &mut Bundle<'_>) -> Result {
         let resize = live.ops().resize_user_cq.ok_or(EOPNOTSUPP)?;
@@ -232,14 +194,4 @@ impl Cq {
             Err(e) => Err((self, e)),
         }
     }
-}
-
-/// A completion that the driver has polled.
-pub(crate) struct Completion {
-    pub(crate) wc: bindings::ib_wc,
-    pub(crate) wr_id: u64,
-    /// Immediate data, or an invalidated rkey, as they are in `wc`.
-    pub(crate) ex: u32,
-    pub(crate) qp_num: u32,
-    pub(crate) slid: u16,
 }

@@ -11,12 +11,9 @@ use crate::{
         ExCreateCq,
         ExCreateCqResp,
         ModifyCq,
-        PollCq,
-        PollCqResp,
         ReqNotifyCq,
         ResizeCq,
-        ResizeCqResp,
-        Wc, //
+        ResizeCqResp, //
     },
     bindings as b,
     dispatch::{
@@ -43,13 +40,9 @@ use crate::{
     },
     rdma::{
         self,
-        cq::{
-            Attrs,
-            Completion, //
-        },
+        cq::Attrs,
         handle::Reservation, //
-    },
-    sys::num::Unsigned, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -93,6 +86,9 @@ pub(super) const METHODS: &[Method] = &[
     .after_removal(),
 ];
 
+/// Without `POLL_CQ`, which only drivers take whose libraries never send it: a completion that is
+/// polled in the kernel names its QP by a pointer, also once that QP is destroyed, and user space
+/// wants the number behind it.
 pub(super) const COMMANDS: &[Command] = &[
     Command::new::<CreateCq, CreateCqResp>(
         b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_CREATE_CQ,
@@ -107,11 +103,6 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new::<ReqNotifyCq, ()>(
         b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
         req_notify,
-    )
-    .no_udata(),
-    Command::new::<PollCq, PollCqResp>(
-        b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_POLL_CQ,
-        poll,
     )
     .no_udata(),
     Command::new::<DestroyCq, DestroyCqResp>(
@@ -306,46 +297,6 @@ fn req_notify(call: &mut Call<'_, '_>) -> Result {
     let found = call.find::<Cq>(i64::from(request.cq_handle))?;
     let cq = found.lock::<Cq>(Right::Use)?;
     cq.hw.arm(call.live()?, request.solicited_only != 0)
-}
-
-/// Writes each completion as it is polled, and then how many there are.
-fn poll(call: &mut Call<'_, '_>) -> Result {
-    let request: PollCq = call.request()?;
-    let found = call.find::<Cq>(i64::from(request.cq_handle))?;
-    let cq = found.lock::<Cq>(Right::Use)?;
-    let mut at = call.core_out.at.offset(size_of::<PollCqResp>())?;
-    let mut count = 0;
-    while count < request.ne {
-        let Some(completion) = cq.hw.poll(call.live()?)? else {
-            break;
-        };
-        at.write(&wc(&completion))?;
-        at = at.offset(size_of::<Wc>())?;
-        count += 1;
-    }
-    call.core_out.at.write(&PollCqResp { count, reserved: 0 })?;
-    call.core_written()
-}
-
-fn wc(completion: &Completion) -> Wc {
-    let wc = &completion.wc;
-    Wc {
-        wr_id: completion.wr_id,
-        status: wc.status,
-        opcode: wc.opcode,
-        vendor_err: wc.vendor_err,
-        byte_len: wc.byte_len,
-        ex: completion.ex,
-        qp_num: completion.qp_num,
-        src_qp: wc.src_qp,
-        wc_flags: wc.wc_flags.to_unsigned(),
-        pkey_index: wc.pkey_index,
-        slid: completion.slid,
-        sl: wc.sl,
-        dlid_path_bits: wc.dlid_path_bits,
-        port_num: u8::try_from(wc.port_num & 0xff).unwrap_or(0),
-        reserved: 0,
-    }
 }
 
 fn destroy_resp(reported: Reported) -> DestroyCqResp {
