@@ -78,6 +78,20 @@ debug: ## the kselftests and the KUnit suites on the debug kernel
 selftest: ## of the bench: does it notice hangs, panics and splats?
 	@scripts/run-tests selftest
 
+##@ Measuring
+
+.PHONY: bench
+bench: ## instructions of each verb, on ib_uverbs and on shverbs, and of sharing
+	@scripts/bench
+
+.PHONY: bench-plot
+bench-plot: ## Documentation/performance.svg of what make bench measured last
+	@scripts/bench-plot
+
+.PHONY: bench-profile
+bench-profile: ## instructions of each function, on both
+	@scripts/bench-profile
+
 ##@ Installing
 
 .PHONY: install
