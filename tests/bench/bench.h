@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
@@ -104,6 +105,24 @@ static inline void bench(const char *section, const char *name, int warm,
 		       taken[times - 1]);
 	}
 	fflush(stdout);
+}
+
+/*
+ * Memory to register, in huge pages: how pages of 4 KiB lie in physical memory
+ * depends on what was there before, and what a registration costs on that.
+ */
+#define BENCH_HUGE	(2UL << 20)
+
+static inline void *bench_memory(size_t size)
+{
+	void *memory = aligned_alloc(BENCH_HUGE, size);
+
+	if (!memory || madvise(memory, size, MADV_HUGEPAGE)) {
+		perror("memory");
+		exit(1);
+	}
+	memset(memory, 1, size);
+	return memory;
 }
 
 /* For what everything else needs. */

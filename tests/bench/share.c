@@ -3,8 +3,6 @@
  * What sharing costs, against registering the same memory.  Needs shverbs and a
  * mounted object file system.
  */
-#include <sys/mman.h>
-
 #include "bench.h"
 #include "loopback.h"
 #include "shverbs.h"
@@ -223,10 +221,7 @@ int main(void)
 	fd = shv_export_pd(s.pd, 0);
 	bench_must(fd < 0 ? errno : 0, "shv_export_pd");
 	s.mine = bench_need(shv_import_pd(s.user, fd), "shv_import_pd");
-	s.memory = mmap(NULL, 128 * MIB, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (s.memory == MAP_FAILED)
-		bench_must(errno, "mmap");
+	s.memory = bench_memory(128 * MIB);
 
 	of_size(&s, 4 * KIB, "4 KiB");
 	of_size(&s, MIB, "1 MiB");

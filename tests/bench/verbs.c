@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What verbs cost through unmodified libibverbs, on whichever module is loaded. */
-#include <sys/mman.h>
-
 #include <rdma/ib_user_verbs.h>
 
 #include "bench.h"
@@ -276,22 +274,15 @@ static int qp_state(struct ibv_qp *qp, enum ibv_qp_state state)
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
-static int qp_reset_init(void *arg)
+static int to_init(struct verbs *v)
 {
-	struct verbs *v = arg;
-	int err;
+	int err = qp_state(v->idle, IBV_QPS_RESET);
 
-	bench_start();
-	err = qp_state(v->idle, IBV_QPS_RESET);
-	if (!err)
-		err = -loop_to_init(v->idle);
-	bench_stop();
-	return err;
+	return err ? err : -loop_to_init(v->idle);
 }
 
-static int qp_rtr(void *arg)
+static int to_rtr(struct verbs *v)
 {
-	struct verbs *v = arg;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
@@ -300,18 +291,31 @@ static int qp_rtr(void *arg)
 		.min_rnr_timer = 1,
 		.ah_attr = v->address,
 	};
+
+	return ibv_modify_qp(v->idle, &attr,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+static int qp_reset_init(void *arg)
+{
 	int err;
 
-	err = qp_state(v->idle, IBV_QPS_RESET);
-	if (!err)
-		err = -loop_to_init(v->idle);
+	bench_start();
+	err = to_init(arg);
+	bench_stop();
+	return err;
+}
+
+static int qp_rtr(void *arg)
+{
+	int err = to_init(arg);
+
 	if (err)
 		return err;
 	bench_start();
-	err = ibv_modify_qp(v->idle, &attr,
-			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	err = to_rtr(arg);
 	bench_stop();
 	return err;
 }
@@ -319,9 +323,10 @@ static int qp_rtr(void *arg)
 static int qp_rts(void *arg)
 {
 	struct verbs *v = arg;
-	int err;
+	int err = to_init(v);
 
-	err = qp_rtr(v);
+	if (!err)
+		err = to_rtr(v);
 	if (err)
 		return err;
 	bench_start();
@@ -408,9 +413,12 @@ static int async_event(void *arg)
 		.en_sqd_async_notify = 1,
 	};
 	struct ibv_async_event got;
-	int err;
+	int err = to_init(v);
 
-	err = qp_rts(v);
+	if (!err)
+		err = to_rtr(v);
+	if (!err)
+		err = -loop_to_rts(v->idle);
 	if (err)
 		return err;
 	bench_start();
@@ -432,10 +440,7 @@ static void set_up(struct verbs *v)
 	v->device = bench_need(list ? list[0] : NULL, "no device");
 	v->ctx = bench_need(ibv_open_device(v->device), "ibv_open_device");
 	v->pd = bench_need(ibv_alloc_pd(v->ctx), "ibv_alloc_pd");
-	v->memory = mmap(NULL, 128 * MIB, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (v->memory == MAP_FAILED)
-		bench_must(errno, "mmap");
+	v->memory = bench_memory(128 * MIB);
 	v->mr = bench_need(ibv_reg_mr(v->pd, v->memory, 4 * KIB, ACCESS),
 			   "ibv_reg_mr");
 	v->address = (struct ibv_ah_attr){ .is_global = 1, .port_num = 1,

@@ -3,8 +3,8 @@
  * A TCG plugin for QEMU: which blocks of code are executed, how often, between
  * two marks in the guest.  bench.h has the marks: xchg %rsi,%rsi begins, xchg
  * %rbp,%rbp ends what is counted, and xchg %r8,%r8 writes to the file out=FILE
- * what has been counted since the last time, a line "ADDRESS TIMES INSTRUCTIONS"
- * for each block, after a line "operation".  (Those of %rbx, %rcx, %rdx and %rdi
+ * what has been counted since the last time, a line "ADDRESS TIMES INSTRUCTIONS
+ * REPEATED" for each block, after a line "operation".  (Those of %rbx, %rcx, %rdx and %rdi
  * are Valgrind's, and in libibverbs.)
  *
  * Debian has no package with qemu-plugin.h, so what is used of version 7 of the
@@ -37,13 +37,21 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 		void (*cb)(unsigned int cpu, void *data), int flags, void *data);
 
+enum { MEM_W = 2 };
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
+		void (*cb)(unsigned int cpu, uint32_t info, uint64_t address, void *data),
+		int flags, int rw, void *data);
+
 EXPORT int qemu_plugin_version = 7;
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv);
 
-/* One for each translation; code that is translated anew has several. */
+/*
+ * One for each translation; code that is translated anew has several.
+ * Repeated are the rounds of string instructions: -icount counts each of them.
+ */
 struct block {
 	struct block *next;
-	uint64_t address, times, instructions;
+	uint64_t address, times, instructions, repeated;
 };
 
 static struct block *blocks;
@@ -56,6 +64,16 @@ static void executed(unsigned int cpu, void *data)
 
 	(void)cpu;
 	block->times += counting;
+}
+
+static void wrote(unsigned int cpu, uint32_t info, uint64_t address, void *data)
+{
+	struct block *block = data;
+
+	(void)cpu;
+	(void)info;
+	(void)address;
+	block->repeated += counting;
 }
 
 static void begin(unsigned int cpu, void *data)
@@ -81,11 +99,23 @@ static void dump(unsigned int cpu, void *data)
 	fprintf(out, "operation\n");
 	for (block = blocks; block; block = block->next) {
 		if (block->times)
-			fprintf(out, "%lx %lu %lu\n", block->address,
-				block->times, block->instructions);
+			fprintf(out, "%lx %lu %lu %lu\n", block->address,
+				block->times, block->instructions,
+				block->repeated);
 		block->times = 0;
+		block->repeated = 0;
 	}
 	fflush(out);
+}
+
+/* rep movs or rep stos, of which every round writes once. */
+static bool is_string(const uint8_t *code, size_t len)
+{
+	size_t at = len > 2 && (code[1] & 0xf0) == 0x40 ? 2 : 1;
+
+	return len > at && code[0] == 0xf3 &&
+	       (code[at] == 0xa4 || code[at] == 0xa5 || code[at] == 0xaa ||
+		code[at] == 0xab);
 }
 
 static void translated(struct qemu_plugin_tb *tb, void *data)
@@ -112,8 +142,12 @@ static void translated(struct qemu_plugin_tb *tb, void *data)
 	for (i = 0; i < block->instructions; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint8_t code[3] = {};
+		size_t len = qemu_plugin_insn_data(insn, code, sizeof(code));
 
-		if (qemu_plugin_insn_data(insn, code, sizeof(code)) != 3)
+		if (is_string(code, len))
+			qemu_plugin_register_vcpu_mem_cb(insn, wrote, 0, MEM_W,
+							 block);
+		if (len != sizeof(code))
 			continue;
 		for (m = 0; m < sizeof(marks) / sizeof(marks[0]); m++)
 			if (!memcmp(code, marks[m].code, sizeof(code)))
