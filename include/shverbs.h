@@ -379,11 +379,13 @@ static inline int shv_priv_give_up(struct ibv_context *ctx, uint16_t object_id,
 				   uint32_t handle,
 				   enum shv_priv_provider *provider)
 {
-	struct shv_info info;
+	struct shv_priv_cmd cmd;
 
-	if (shv_info(ctx, &info))
+	/* Asks for nothing but the driver's id. */
+	shv_priv_begin(&cmd, SHVERBS_METHOD_INFO);
+	if (shv_priv_run(ctx, &cmd))
 		return -1;
-	*provider = shv_priv_provider(info.driver_id);
+	*provider = shv_priv_provider(cmd.driver_id);
 	if (*provider == SHV_PRIV_OPAQUE)
 		return 0;
 	return shv_priv_release(ctx, object_id, handle);

@@ -2,7 +2,8 @@
 /* Imports the pool and writes patterns into it by RDMA. */
 #include "demo.h"
 
-#define ROUNDS 200
+#define IMPORTS 200
+#define REGISTRATIONS 20
 
 static void write_pattern(struct pool *pool, unsigned int seed)
 {
@@ -17,35 +18,49 @@ static void write_pattern(struct pool *pool, unsigned int seed)
 	       POOL_SIZE >> 20, (now_us() - start) / 1e6);
 }
 
+/* The fastest of many: the others were disturbed by something. */
+static double fastest(double best, double start)
+{
+	double took = now_us() - start;
+
+	return !best || took < best ? took : best;
+}
+
 /* What everybody who uses the pool did before there were imports. */
 static double registration_us(struct pool *pool)
 {
 	void *memory = map_memory(POOL_SIZE);
-	double start = now_us(), took;
-	struct ibv_mr *mr = ibv_reg_mr(pool->pd, memory, POOL_SIZE, LOOP_ACCESS);
+	double best = 0;
+	int i;
 
-	took = now_us() - start;
-	if (!mr)
-		err(1, "registering %lu MiB", POOL_SIZE >> 20);
-	if (ibv_dereg_mr(mr))
-		err(1, "deregistering");
+	for (i = 0; i < REGISTRATIONS; i++) {
+		double start = now_us();
+		struct ibv_mr *mr = ibv_reg_mr(pool->pd, memory, POOL_SIZE,
+					       LOOP_ACCESS);
+
+		if (!mr || ibv_dereg_mr(mr))
+			err(1, "registration %d of %lu MiB", i, POOL_SIZE >> 20);
+		best = fastest(best, start);
+	}
 	munmap(memory, POOL_SIZE);
-	return took;
+	return best;
 }
 
 static double import_us(struct demo *demo, struct pool *pool)
 {
 	int fd = open_name(demo, "pool.mr"), i;
-	double start = now_us();
+	double best = 0;
 
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < IMPORTS; i++) {
+		double start = now_us();
 		struct ibv_mr *mr = shv_import_mr(pool->pd, fd);
 
 		if (!mr || shv_release_mr(mr))
 			err(1, "import %d", i);
+		best = fastest(best, start);
 	}
 	close(fd);
-	return (now_us() - start) / ROUNDS;
+	return best;
 }
 
 static void compare(struct demo *demo, struct pool *pool)
@@ -53,8 +68,10 @@ static void compare(struct demo *demo, struct pool *pool)
 	double import = import_us(demo, pool);
 	double registration = registration_us(pool);
 
-	printf("import and release %.1f us (mean of %d), registration of as much %.0f us: %.0f times\n",
-	       import, ROUNDS, registration, registration / import);
+	printf("import and release of the MR: %.1f us, and pins nothing (fastest of %d)\n",
+	       import, IMPORTS);
+	printf("registration and deregistration of as much: %.0f us, %.0f times that (fastest of %d)\n",
+	       registration, registration / import, REGISTRATIONS);
 }
 
 int main(int argc, char **argv)
