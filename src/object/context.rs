@@ -119,8 +119,8 @@ impl Drop for Context {
         // Without a device its removal does this, or has done it.
         if let Ok(live) = self.core.device.live() {
             self.core.dealloc(&live, false);
+            self.core.device.contexts().leave(self.core.place);
         }
-        self.core.device.contexts().leave(self.core.place);
     }
 }
 

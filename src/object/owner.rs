@@ -175,7 +175,6 @@ impl<K: Kind> Owner<K> {
             Ok(()) => {
                 // INVARIANT: Not counted any more.
                 self.share = 0;
-                self.object.announce();
                 Ok(())
             }
             Err(e) => {
@@ -219,7 +218,7 @@ impl<K: Kind> Owner<K> {
             Err(_) => true,
         };
         if gone {
-            self.object.announce();
+            self.object.tell();
         }
         Ok(())
     }
@@ -297,11 +296,14 @@ impl<K: Kind> Object<K> {
 
     /// Destroys the hardware object, if it is there. On failure nothing has changed.
     fn bury(&self) -> Result {
-        // Without a device its removal does this, or has done it.
+        // Without a device its removal does this, or has done it. The object stays listed for it.
         let Ok(live) = self.context.device().live() else {
             return Ok(());
         };
-        self.destroy(&live)
+        self.destroy(&live)?;
+        drop(live);
+        self.announce();
+        Ok(())
     }
 
     fn destroy(&self, live: &Live<'_>) -> Result {
@@ -327,8 +329,8 @@ impl<K: Kind> Object<K> {
     fn end(&self) {
         if let Err(e) = self.bury() {
             self.leak(e);
+            self.announce();
         }
-        self.announce();
     }
 
     /// What the driver does not let go stays, with all that it was made from: its memory may be in
@@ -349,6 +351,10 @@ impl<K: Kind> Object<K> {
     /// Takes the object off the list of those that live, and tells those who watch.
     fn announce(&self) {
         self.context.objects().leave(self.place);
+        self.tell();
+    }
+
+    fn tell(&self) {
         let watchers = mem::take(&mut *self.watchers.lock());
         for watcher in watchers {
             watcher.gone();
