@@ -91,7 +91,7 @@ def kselftest(suite, path):
 
 def kunit(suite, path):
     """KTAP nests by four spaces; the cases of a suite are one level in."""
-    name, since = None, []
+    name, since, found = None, [], False
     planned = seen = 0
 
     def finish():
@@ -103,6 +103,7 @@ def kunit(suite, path):
         if line.startswith('    # Subtest: '):
             finish()
             name, since, planned, seen = line.split(': ', 1)[1].strip(), [], 0, 0
+            found = True
             continue
         if name is None:
             continue
@@ -120,6 +121,8 @@ def kunit(suite, path):
         else:
             since.append(line)
     finish()
+    if not found:
+        emit(suite, 'suites', 'fail', 'no KUnit suite ran')
 
 
 def tap(suite, path):
