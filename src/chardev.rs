@@ -35,9 +35,15 @@ use crate::{
             NewVma, //
         }, //
     },
-    sys::user::UserAddr, //
+    sys::{
+        user::UserAddr,
+        work, //
+    },
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::aref::ARef, //
+};
 
 static ATTRS: Attrs = Attrs::new::<Inner>();
 static ATTR_LIST: AttrList = AttrList::new(&ATTRS);
@@ -72,7 +78,11 @@ impl Client for Inner {
     }
 
     fn removing(device: &Device) {
-        objfs::device_removed(device);
+        // Strong names own files of the device, for which the removal may wait.
+        let gone = ARef::from(device);
+        if work::in_kernel_thread(move || objfs::device_removed(&gone)).is_err() {
+            objfs::device_removed(device);
+        }
     }
 
     fn destroy_all(device: &Device, live: &Live<'_>) {
