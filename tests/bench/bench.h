@@ -15,6 +15,7 @@
 #define SHVERBS_BENCH_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -108,21 +109,30 @@ static inline void bench(const char *section, const char *name, int warm,
 }
 
 /*
- * Memory to register, in huge pages: how pages of 4 KiB lie in physical memory
- * depends on what was there before, and what a registration costs on that.
+ * Memory to register.  How its pages lie in physical memory depends on what was
+ * there before, and what a registration costs on that, so all runs of a boot
+ * have the same pages.
  */
-#define BENCH_HUGE	(2UL << 20)
-
 static inline void *bench_memory(size_t size)
 {
-	void *memory = aligned_alloc(BENCH_HUGE, size);
+	int fd = open("/dev/shm/shverbs-bench", O_RDWR | O_CREAT, 0600);
+	void *memory = MAP_FAILED;
 
-	if (!memory || madvise(memory, size, MADV_HUGEPAGE)) {
-		perror("memory");
+	if (fd >= 0 && !ftruncate(fd, size))
+		memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (memory == MAP_FAILED) {
+		perror("/dev/shm/shverbs-bench");
 		exit(1);
 	}
-	memset(memory, 1, size);
+	close(fd);
 	return memory;
+}
+
+/* Lets what earlier operations have queued come to its end. */
+static inline void bench_settle(void)
+{
+	usleep(2000);
 }
 
 /* For what everything else needs. */

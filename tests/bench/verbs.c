@@ -370,6 +370,7 @@ static int doorbell(void *arg)
 	};
 	ssize_t n;
 
+	bench_settle();
 	bench_start();
 	n = write(v->ctx->cmd_fd, &req, sizeof(req));
 	bench_stop();
@@ -390,6 +391,7 @@ static int event(void *arg)
 	void *context;
 	int err;
 
+	bench_settle();
 	bench_start();
 	err = ibv_req_notify_cq(v->cq, 0);
 	if (!err)
@@ -421,6 +423,7 @@ static int async_event(void *arg)
 		err = -loop_to_rts(v->idle);
 	if (err)
 		return err;
+	bench_settle();
 	bench_start();
 	err = ibv_modify_qp(v->idle, &attr,
 			    IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY);

@@ -9,9 +9,6 @@
  *
  * Debian has no package with qemu-plugin.h, so what is used of version 7 of the
  * interface is declared here.
- *
- * Not to be used with -icount, under which QEMU 11.1 hangs with it; the numbers of
- * executions are exact without.
  */
 #include <stdbool.h>
 #include <stddef.h>
