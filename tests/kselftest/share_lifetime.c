@@ -8,6 +8,15 @@
 
 RIG_FIXTURE(lifetime)
 
+/*
+ * A kernel that checks everything is ten times slower, and gets every fifth
+ * case; which ones they are differs with the loop that counts them.
+ */
+static bool left_out(int number)
+{
+	return !access("/sys/kernel/debug/kmemleak", F_OK) && number % 5;
+}
+
 /* What the owners that are left must be able to do. */
 static void still_works(struct __test_metadata *_metadata, struct rig *rig,
 			int who, __u64 seed)
@@ -56,11 +65,13 @@ static void two_owners(struct __test_metadata *_metadata, struct rig *rig,
 
 TEST_F_TIMEOUT(lifetime, two_owners, 300)
 {
-	int first, way, last_way, failed = 0;
+	int first, way, last_way, number = 0, failed = 0;
 
 	for (first = 0; first < 2; first++)
 		for (way = 0; way < WAYS; way++)
 			for (last_way = 0; last_way < WAYS; last_way++) {
+				if (left_out(number++ + way))
+					continue;
 				two_owners(_metadata, &self->rig, first, way,
 					   last_way);
 				if (!failed && !__test_passed(_metadata)) {
@@ -100,7 +111,8 @@ TEST_F_TIMEOUT(lifetime, three_owners, 300)
 
 	for (i = 0; i < 6; i++)
 		for (way = 0; way < WAYS; way++)
-			three_owners(_metadata, &self->rig, orders[i], way);
+			if (!left_out(i + way))
+				three_owners(_metadata, &self->rig, orders[i], way);
 }
 
 /* ---- each handle by itself ---- */
@@ -150,10 +162,12 @@ static void one_by_one(struct __test_metadata *_metadata, struct rig *rig,
 static void permute(struct __test_metadata *_metadata, struct rig *rig,
 		    int *order, int at, enum peer_op op)
 {
+	static int number;
 	int i, swap;
 
 	if (at == 4) {
-		one_by_one(_metadata, rig, order, op);
+		if (!left_out(number++))
+			one_by_one(_metadata, rig, order, op);
 		return;
 	}
 	for (i = at; i < 4; i++) {

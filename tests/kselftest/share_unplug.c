@@ -87,13 +87,13 @@ FIXTURE_TEARDOWN(unplug)
 }
 
 /* Hardware, pins and charges go at once, not when somebody closes something. */
-TEST_F(unplug, nothing_stays_pinned)
+TEST_F_TIMEOUT(unplug, nothing_stays_pinned, 120)
 {
 	EXPECT_TRUE(rig_pinned_settles(self->rig.pinned));
 	EXPECT_EQ(0, peer_tell(&self->rig.peers[0], PEER_VMPIN, 0, 0));
 }
 
-TEST_F(unplug, names_vanish)
+TEST_F_TIMEOUT(unplug, names_vanish, 120)
 {
 	EXPECT_EQ(-1, access(self->path, F_OK));
 	EXPECT_EQ(ENOENT, errno);
@@ -104,7 +104,7 @@ TEST_F(unplug, names_vanish)
 	EXPECT_EQ(-1, mkdirat(self->dir, "new", 0700));
 }
 
-TEST_F(unplug, everything_says_eio)
+TEST_F_TIMEOUT(unplug, everything_says_eio, 120)
 {
 	int fd = self->ctx.fd;
 	struct sh_name name = { self->dir, "late", 0600, 0 };
@@ -119,7 +119,7 @@ TEST_F(unplug, everything_says_eio)
 	EXPECT_EQ(-ENOENT, sh_release(fd, UVERBS_OBJECT_MR, self->handle));
 }
 
-TEST_F(unplug, owners_may_go_in_any_order)
+TEST_F_TIMEOUT(unplug, owners_may_go_in_any_order, 120)
 {
 	close(self->mr);
 	self->mr = -1;
@@ -128,7 +128,7 @@ TEST_F(unplug, owners_may_go_in_any_order)
 }
 
 /* The device that comes back under the same name is another device. */
-TEST_F(unplug, old_fds_are_not_the_new_devices)
+TEST_F_TIMEOUT(unplug, old_fds_are_not_the_new_devices, 120)
 {
 	struct sh_import import;
 	struct uv_ctx ctx;
