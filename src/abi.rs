@@ -13,9 +13,11 @@ pub(crate) mod cq;
 pub(crate) mod device;
 pub(crate) mod event;
 pub(crate) mod mr;
+pub(crate) mod mw;
 pub(crate) mod pd;
 pub(crate) mod post;
 pub(crate) mod qp;
+pub(crate) mod srq;
 
 /// Defines structures with the layout of those in the uapi headers.
 macro_rules! wire {

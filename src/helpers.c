@@ -28,6 +28,11 @@ struct ib_cq *shverbs_zalloc_cq(struct ib_device *dev)
 	return rdma_zalloc_drv_obj(dev, ib_cq);
 }
 
+struct ib_mw *shverbs_zalloc_mw(struct ib_device *dev)
+{
+	return rdma_zalloc_drv_obj(dev, ib_mw);
+}
+
 bool shverbs_dev_access_current(const struct ib_device *dev)
 {
 	return rdma_dev_access_netns(dev, current->nsproxy->net_ns);

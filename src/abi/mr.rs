@@ -20,6 +20,22 @@ wire! {
         rkey: u32,
     }
 
+    struct ReregMr = ib_uverbs_rereg_mr {
+        response: u64,
+        mr_handle: u32,
+        flags: u32,
+        start: u64,
+        length: u64,
+        hca_va: u64,
+        pd_handle: u32,
+        access_flags: u32,
+    }
+
+    struct ReregMrResp = ib_uverbs_rereg_mr_resp {
+        lkey: u32,
+        rkey: u32,
+    }
+
     struct DeregMr = ib_uverbs_dereg_mr {
         mr_handle: u32,
     }

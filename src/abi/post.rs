@@ -21,7 +21,15 @@ wire! {
         wqe_size: u32,
     }
 
-    /// What both answer: the place of the first work request that was not posted, counted from 1.
+    struct PostSrqRecv = ib_uverbs_post_srq_recv {
+        response: u64,
+        srq_handle: u32,
+        wr_count: u32,
+        sge_count: u32,
+        wqe_size: u32,
+    }
+
+    /// What all answer: the place of the first work request that was not posted, counted from 1.
     struct PostResp = ib_uverbs_post_send_resp {
         bad_wr: u32,
     }

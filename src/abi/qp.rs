@@ -79,6 +79,14 @@ wire! {
         events_reported: u32,
     }
 
+    /// What attaching and detaching have in common.
+    struct Mcast = ib_uverbs_attach_mcast {
+        gid: [u8; 16],
+        qp_handle: u32,
+        mlid: u16,
+        reserved: u16,
+    }
+
     struct QpDest = ib_uverbs_qp_dest {
         dgid: [u8; 16],
         flow_label: u32,

@@ -45,6 +45,7 @@ use kernel::{
 };
 use zerocopy::{
     FromBytes,
+    FromZeros,
     Immutable,
     IntoBytes, //
 };
@@ -165,6 +166,22 @@ impl<'a, 'b> Call<'a, 'b> {
             numbers.push(i32::from_ne_bytes(number), GFP_KERNEL)?;
         }
         Ok(numbers)
+    }
+
+    /// An array of structures; `EINVAL` if there is a part of one.
+    pub(crate) fn read_list<T: FromZeros + FromBytes + IntoBytes + Copy>(
+        &self,
+        id: u32,
+    ) -> Result<KVec<T>> {
+        let attr = self.attr(id)?;
+        let size = size_of::<T>();
+        if size <= size_of::<u64>() || attr.len % size != 0 {
+            return Err(EINVAL);
+        }
+        let mut list = KVec::from_elem(T::new_zeroed(), attr.len / size, GFP_KERNEL)?;
+        let to = list.as_mut_slice().as_mut_bytes();
+        self.bundle.span(attr)?.at.read_bytes(to)?;
+        Ok(list)
     }
 
     /// Bytes, at most `max`; `ENAMETOOLONG` if there are more.

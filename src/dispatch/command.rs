@@ -2,7 +2,10 @@
 
 //! Commands of the write ABI, of which an ioctl can invoke each, too.
 
-use super::call::Call;
+use super::{
+    call::Call,
+    method::Needs, //
+};
 use crate::bindings;
 use kernel::prelude::*;
 use zerocopy::{
@@ -21,6 +24,7 @@ pub(crate) struct Command {
     pub(crate) has_udata: bool,
     /// Whether it works once the device is gone.
     pub(crate) after_removal: bool,
+    pub(crate) needs: Needs,
     pub(crate) run: fn(&mut Call<'_, '_>) -> Result,
 }
 
@@ -34,8 +38,15 @@ impl Command {
             response: size_of::<S>(),
             has_udata: true,
             after_removal: false,
+            needs: |_| true,
             run,
         }
+    }
+
+    /// A command that only some drivers have.
+    pub(crate) const fn needs(mut self, needs: Needs) -> Self {
+        self.needs = needs;
+        self
     }
 
     /// Without the driver's data.
@@ -59,6 +70,7 @@ impl Command {
             response: 0,
             has_udata: true,
             after_removal: false,
+            needs: |_| true,
             run,
         }
     }

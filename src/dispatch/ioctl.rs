@@ -50,7 +50,7 @@ pub(crate) fn run(file: &OpenFile, cmd: u32, at: UserAddr) -> Result {
     if live.is_some_and(|live| live.driver_id() != header.driver_id) {
         return Err(EINVAL);
     }
-    let method = verbs::method(header.object_id, header.method_id).ok_or(EPROTONOSUPPORT)?;
+    let method = verbs::method(live, header.object_id, header.method_id).ok_or(EPROTONOSUPPORT)?;
     if live.is_none() && !method.after_removal {
         return Err(EIO);
     }

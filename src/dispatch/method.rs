@@ -235,10 +235,14 @@ impl Method {
     }
 }
 
+/// Whether a driver has what something needs. What it has not is as if it were not known at all.
+pub(crate) type Needs = fn(&bindings::ib_device_ops) -> bool;
+
 /// The methods of one object.
 pub(crate) struct Object {
     pub(crate) id: u16,
     pub(crate) methods: &'static [Method],
+    pub(crate) needs: Needs,
 }
 
 impl Object {
@@ -247,6 +251,13 @@ impl Object {
         Self {
             id: id as u16,
             methods,
+            needs: |_| true,
         }
+    }
+
+    /// An object that only some drivers have.
+    pub(crate) const fn needs(mut self, needs: Needs) -> Self {
+        self.needs = needs;
+        self
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn command(live: Option<&Live<'_>>, number: u32) -> Result<&'static C
     let command = verbs::command(number).ok_or(EOPNOTSUPP)?;
     match live {
         Some(live) if number & EXTENDED == 0 && !live.takes_command(number) => Err(EOPNOTSUPP),
+        Some(live) if !(command.needs)(live.ops()) => Err(EOPNOTSUPP),
         None if !command.after_removal => Err(EIO),
         _ => Ok(command),
     }
@@ -78,8 +79,13 @@ pub(crate) fn run(file: &OpenFile, at: UserAddr, count: usize) -> Result {
     let header: abi::CommandHeader = at.read()?;
     let live = file.data().device().live();
     let live = live.as_ref().ok();
-    let command = command(live, header.command)
-        .map_err(|e| if e == EOPNOTSUPP { no_command(header, count) } else { e })?;
+    let command = command(live, header.command).map_err(|e| {
+        if e == EOPNOTSUPP && !verbs::is_known(header.command) {
+            no_command(header, count)
+        } else {
+            e
+        }
+    })?;
     let layout = if header.command & EXTENDED != 0 {
         extended(command, header, at, count)?
     } else {

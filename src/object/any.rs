@@ -9,8 +9,10 @@ use super::{
         Cq,
         Kind,
         Mr,
+        Mw,
         Pd,
-        Qp, //
+        Qp,
+        Srq, //
     },
     owner::{
         Obituary,
@@ -133,7 +135,7 @@ macro_rules! any {
     }
 }
 
-any!(Pd, Mr, Cq, Ah, Qp);
+any!(Pd, Mr, Mw, Cq, Srq, Ah, Qp);
 
 impl AnyOwner {
     pub(crate) fn device(&self) -> &Device {

@@ -7,7 +7,6 @@ use super::{
     registry::{
         Mortal,
         Place,
-        Registry,
         Room, //
     },
 };
@@ -52,8 +51,6 @@ struct Core {
     home: OwnedFile<Home>,
     /// None once the driver has it back.
     ucontext: UseLock<Option<Ucontext>>,
-    #[pin]
-    objects: Registry,
     place: Place,
 }
 
@@ -74,7 +71,6 @@ impl Context {
                 device: ARef::from(device),
                 home,
                 ucontext: UseLock::new(None),
-                objects <- Registry::new(),
                 place,
             }),
             GFP_KERNEL,
@@ -94,11 +90,6 @@ impl Context {
     /// [`Owner::lock`](super::Owner::lock).
     pub(crate) fn lock<'a>(&'a self, _live: &'a Live<'_>) -> Result<SharedSome<'a, Ucontext>> {
         self.core.ucontext.try_shared()?.some().ok_or(EIO)
-    }
-
-    /// The objects in this context.
-    pub(crate) fn objects(&self) -> &Registry {
-        &self.core.objects
     }
 
     /// The file that the driver finds in the context.
@@ -140,7 +131,6 @@ impl Core {
 
 impl Mortal for Core {
     fn kill(&self, live: &Live<'_>) {
-        self.objects.kill_all(live);
         mmap::zap_all(self.home.ufile());
         self.dealloc(live, true);
     }

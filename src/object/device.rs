@@ -16,14 +16,22 @@ pub(crate) type Device = UDevice<Inner>;
 #[pin_data]
 pub(crate) struct Inner {
     #[pin]
+    objects: Registry,
+    #[pin]
     contexts: Registry,
 }
 
 impl Inner {
     pub(crate) fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
+            objects <- Registry::new(),
             contexts <- Registry::new(),
         }? Error)
+    }
+
+    /// The objects of all contexts: one may be made from another context's.
+    pub(crate) fn objects(&self) -> &Registry {
+        &self.objects
     }
 
     /// The contexts of this device.

@@ -83,6 +83,14 @@ impl Found<'_> {
         K::unwrap(&entry.owner).ok_or(EINVAL)?.lock(self.live)
     }
 
+    /// As [`Owner::remake`], with the right to modify.
+    pub(crate) fn remake<K: Kind, R>(&self, f: impl FnOnce(&mut K) -> Result<R>) -> Result<R> {
+        let entry = self.entry()?;
+        entry.rights.require(Right::Modify)?;
+        let owner = K::unwrap(&entry.owner).ok_or(EINVAL)?;
+        owner.remake(self.live, f)
+    }
+
     pub(crate) fn entry(&self) -> Result<&Entry> {
         self.handle.as_ref().ok_or(ENOENT)
     }
@@ -155,6 +163,11 @@ impl OpenFile {
         Ok(Found { handle, live })
     }
 
+    /// The ids of all handles of a kind of `enum uverbs_default_objects`, the oldest first.
+    pub(crate) fn handles(&self, kind: u16) -> Result<KVec<u32>> {
+        any::api_of(u32::from(kind)).map_or(Ok(KVec::new()), |api| handle::ids(self.ufile(), api))
+    }
+
     /// Gives a handle up. If it was the last owner the object is destroyed, and where the driver
     /// refuses that, nothing has changed. `EBUSY` while the handle is in use.
     ///
@@ -164,7 +177,9 @@ impl OpenFile {
         match entry.owner.give_up() {
             Ok(()) => {
                 handle.erase(self.ufile());
-                Ok(entry.subscribed.map_or(Reported::default(), Subscribed::end))
+                Ok(entry
+                    .subscribed
+                    .map_or(Reported::default(), Subscribed::end))
             }
             Err((owner, e)) => {
                 entry.owner = owner;

@@ -21,7 +21,10 @@ use crate::{
     },
 };
 use core::ffi::c_void;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// A kind of object.
 pub(crate) trait Kind: Sized + Send + Sync + 'static {
@@ -36,6 +39,12 @@ pub(crate) trait Kind: Sized + Send + Sync + 'static {
 
     /// What C code finds in `ib_uobject::object`.
     fn as_ptr(&self) -> *mut c_void;
+
+    /// Why the hardware object cannot be destroyed by its last holder, while it can if that just
+    /// goes away.
+    fn check(&self) -> Result {
+        Ok(())
+    }
 
     /// Destroys the hardware object; on failure all is as before.
     fn destroy(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self>;
@@ -74,6 +83,20 @@ impl Mr {
     }
 }
 
+/// A memory window.
+pub(crate) struct Mw {
+    pub(crate) hw: rdma::mw::Mw,
+    pub(crate) pd: Owner<Pd>,
+}
+
+impl Mw {
+    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
+        let Self { hw, pd } = self;
+        hw.destroy(live, bundle)
+            .map_err(|(hw, e)| (Self { hw, pd }, e))
+    }
+}
+
 /// A completion queue.
 pub(crate) struct Cq {
     pub(crate) hw: rdma::cq::Cq,
@@ -103,23 +126,64 @@ impl Ah {
     }
 }
 
+/// A shared receive queue.
+pub(crate) struct Srq {
+    pub(crate) hw: rdma::srq::Srq,
+    pub(crate) pd: Owner<Pd>,
+    /// Of types that have one.
+    pub(crate) cq: Option<Owner<Cq>>,
+    /// Those whom `hw` reports to.
+    pub(crate) subscribers: Arc<Subscribers>,
+}
+
+impl Srq {
+    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
+        let Self {
+            hw,
+            pd,
+            cq,
+            subscribers,
+        } = self;
+        hw.destroy(live, bundle).map_err(|(hw, e)| {
+            let all = Self {
+                hw,
+                pd,
+                cq,
+                subscribers,
+            };
+            (all, e)
+        })
+    }
+}
+
 /// A queue pair. It has the parents that its type asks for.
 pub(crate) struct Qp {
     pub(crate) hw: rdma::qp::Qp,
     pub(crate) pd: Option<Owner<Pd>>,
     pub(crate) send_cq: Option<Owner<Cq>>,
     pub(crate) recv_cq: Option<Owner<Cq>>,
+    pub(crate) srq: Option<Owner<Srq>>,
     /// Those whom `hw` reports to.
     pub(crate) subscribers: Arc<Subscribers>,
 }
 
 impl Qp {
+    /// `EBUSY` while it is attached to a multicast group.
+    fn check_unused(&self) -> Result {
+        if self.hw.is_attached() {
+            Err(EBUSY)
+        } else {
+            Ok(())
+        }
+    }
+
     pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
         let Self {
             hw,
             pd,
             send_cq,
             recv_cq,
+            srq,
             subscribers,
         } = self;
         hw.destroy(live, bundle).map_err(|(hw, e)| {
@@ -128,6 +192,7 @@ impl Qp {
                 pd,
                 send_cq,
                 recv_cq,
+                srq,
                 subscribers,
             };
             (all, e)
@@ -137,7 +202,7 @@ impl Qp {
 
 /// Gives each kind what is the same for all.
 macro_rules! kinds {
-    ($($kind:ident: $name:literal, $id:ident;)*) => {$(
+    ($($kind:ident: $name:literal, $id:ident $(, $check:ident)?;)*) => {$(
         impl Kind for $kind {
             const NAME: &'static str = $name;
             const ID: u16 = bindings::$id as u16;
@@ -150,6 +215,10 @@ macro_rules! kinds {
             fn as_ptr(&self) -> *mut c_void {
                 self.hw.as_raw().cast()
             }
+
+            $(fn check(&self) -> Result {
+                self.$check()
+            })?
 
             fn destroy(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
                 self.end(live, bundle)
@@ -172,7 +241,9 @@ macro_rules! kinds {
 kinds! {
     Pd: "pd", uverbs_default_objects_UVERBS_OBJECT_PD;
     Mr: "mr", uverbs_default_objects_UVERBS_OBJECT_MR;
+    Mw: "mw", uverbs_default_objects_UVERBS_OBJECT_MW;
     Cq: "cq", uverbs_default_objects_UVERBS_OBJECT_CQ;
+    Srq: "srq", uverbs_default_objects_UVERBS_OBJECT_SRQ;
     Ah: "ah", uverbs_default_objects_UVERBS_OBJECT_AH;
-    Qp: "qp", uverbs_default_objects_UVERBS_OBJECT_QP;
+    Qp: "qp", uverbs_default_objects_UVERBS_OBJECT_QP, check_unused;
 }

@@ -10,7 +10,7 @@ use super::{
     kinds::Kind,
     registry::{
         Mortal,
-        Place,
+        MovingPlace,
         Room, //
     },
 };
@@ -67,7 +67,7 @@ pub(crate) struct Object<K: Kind> {
     /// None once the hardware object is destroyed.
     state: UseLock<Option<K>>,
     context: Arc<Context>,
-    place: Place,
+    place: MovingPlace,
     /// The bytes that the driver answered when it made the object.
     response: KVec<u8>,
     #[pin]
@@ -121,13 +121,13 @@ impl<K: Kind> Seat<K> {
 
     /// The object, with its first owner.
     pub(crate) fn fill(self, context: Arc<Context>, hardware: K, response: KVec<u8>) -> Owner<K> {
-        let place = context.objects().next_place();
+        let place = context.device().objects().next_place();
         let object = self.memory.pin_init_with(pin_init!(Object {
             // INVARIANT: The owner below.
             owners: Atomic::new(HOLDER),
             state: UseLock::new(Some(hardware)),
             context,
-            place,
+            place: MovingPlace::new(place),
             response,
             watchers <- new_mutex!(KVec::new()),
         }));
@@ -135,8 +135,8 @@ impl<K: Kind> Seat<K> {
             Ok(object) => object.into(),
             Err(never) => match never {},
         };
-        let context = object.context.clone();
-        context.objects().enter(self.room, place, object.clone());
+        let registry = object.context.device().objects();
+        registry.enter(self.room, place, object.clone());
         // INVARIANT: The count of one is this one's.
         Owner {
             object,
@@ -157,6 +157,31 @@ impl<K: Kind> Owner<K> {
         })
     }
 
+    /// Changes the object and its parents, so that afterwards it counts as the newest: `EIO` if it
+    /// is destroyed, `EBUSY` while anybody uses it or others are made from it.
+    ///
+    /// Only while the device lives, as with [`Owner::lock`].
+    pub(crate) fn remake<R>(
+        &self,
+        _live: &Live<'_>,
+        f: impl FnOnce(&mut K) -> Result<R>,
+    ) -> Result<R> {
+        let room = Room::new()?;
+        let mut state = self.object.state.try_exclusive()?;
+        let hardware = state.as_mut().ok_or(EIO)?;
+        // New children need the object in use.
+        if self.object.owners.load(Relaxed) >= CHILD {
+            return Err(EBUSY);
+        }
+        let result = f(hardware);
+        self.object
+            .context
+            .device()
+            .objects()
+            .renew(room, &self.object.place);
+        result
+    }
+
     /// Gives up this ownership. If it was the last one the hardware object is destroyed, and where
     /// the driver refuses that, all is as before.
     ///
@@ -171,7 +196,7 @@ impl<K: Kind> Owner<K> {
             Ok(Left::Nobody) => {}
             Err(e) => return Err((self, e)),
         }
-        match self.object.bury() {
+        match self.object.check().and_then(|()| self.object.bury()) {
             Ok(()) => {
                 // INVARIANT: Not counted any more.
                 self.share = 0;
@@ -294,6 +319,12 @@ impl<K: Kind> Object<K> {
         }
     }
 
+    /// As [`Kind::check`].
+    fn check(&self) -> Result {
+        let state = self.state.try_shared()?;
+        state.as_ref().map_or(Ok(()), K::check)
+    }
+
     /// Destroys the hardware object, if it is there. On failure nothing has changed.
     fn bury(&self) -> Result {
         // Without a device its removal does this, or has done it. The object stays listed for it.
@@ -350,7 +381,7 @@ impl<K: Kind> Object<K> {
 
     /// Takes the object off the list of those that live, and tells those who watch.
     fn announce(&self) {
-        self.context.objects().leave(self.place);
+        self.context.device().objects().leave(self.place.get());
         self.tell();
     }
 

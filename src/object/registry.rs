@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What must end when something else does: the Contexts of a Device and the Objects of a Context
-//! when the device goes, and the event files of a File when that is closed.
+//! What must end when something else does: the Objects and Contexts of a Device when that goes, and
+//! the event files of a File when that is closed.
 //!
 //! They end newest first, so that a child ends before what it was made from.
 
@@ -14,6 +14,10 @@ use kernel::{
         RBTreeNodeReservation, //
     },
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     },
@@ -54,6 +58,20 @@ impl<T: ?Sized> Room<T> {
 #[derive(Clone, Copy)]
 pub(crate) struct Place(u64);
 
+/// The place of one that [`Registry::renew`] may move. One task at a time does that, and nobody
+/// makes it leave meanwhile.
+pub(crate) struct MovingPlace(Atomic<u64>);
+
+impl MovingPlace {
+    pub(crate) fn new(place: Place) -> Self {
+        Self(Atomic::new(place.0))
+    }
+
+    pub(crate) fn get(&self) -> Place {
+        Place(self.0.load(Relaxed))
+    }
+}
+
 impl<T: ?Sized> Registry<T> {
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
@@ -73,6 +91,21 @@ impl<T: ?Sized> Registry<T> {
     pub(crate) fn enter(&self, room: Room<T>, place: Place, one: Arc<T>) {
         let node = room.0.into_node(place.0, one);
         self.living.lock().all.insert(node);
+    }
+
+    /// Makes one the newest of all.
+    pub(crate) fn renew(&self, room: Room<T>, place: &MovingPlace) {
+        let newest = self.next_place();
+        let old = place.get();
+        let mut living = self.living.lock();
+        let Some(one) = living.all.get(&old.0).cloned() else {
+            return;
+        };
+        let node = living.all.remove_node(&old.0);
+        living.all.insert(room.0.into_node(newest.0, one));
+        place.0.store(newest.0, Relaxed);
+        drop(living);
+        drop(node);
     }
 
     /// Leaves; the memory of the entry is freed here, not under the lock.

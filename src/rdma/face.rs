@@ -34,6 +34,8 @@ unsafe impl UobjectLike for bindings::ib_uobject {}
 unsafe impl UobjectLike for bindings::ib_ucq_object {}
 // SAFETY: By the layout of `drivers/infiniband/core/uverbs.h`.
 unsafe impl UobjectLike for bindings::ib_uqp_object {}
+// SAFETY: By the layout of `drivers/infiniband/core/uverbs.h`.
+unsafe impl UobjectLike for bindings::ib_usrq_object {}
 
 /// The face of one object, charged to the rdma cgroup of the process that made it.
 ///

@@ -330,6 +330,33 @@ pub(crate) fn find<P>(table: &UFile, id: i64, api: &'static ApiObject) -> Result
     ))
 }
 
+/// The ids of all handles of type `api`, in order.
+pub(crate) fn ids(table: &UFile, api: &'static ApiObject) -> Result<KVec<u32>> {
+    let mut ids = KVec::new();
+    let mut id = 0;
+    loop {
+        let is_ours = {
+            let _rcu = rcu::read_lock();
+            // SAFETY: The table is initialised; what is in it is freed by RCU.
+            let entry =
+                unsafe { bindings::xa_find(xa(table), &mut id, usize::MAX, bindings::XA_PRESENT) };
+            if entry.is_null() {
+                return Ok(ids);
+            }
+            let uobject = entry.cast::<bindings::ib_uobject>();
+            // SAFETY: Not freed before the RCU section ends; set before it was published.
+            ptr::eq(unsafe { (*uobject).uapi_object }, api.as_raw())
+        };
+        if is_ours {
+            ids.push(u32::try_from(id).map_err(|_| EINVAL)?, GFP_KERNEL)?;
+        }
+        let Some(next) = id.checked_add(1) else {
+            return Ok(ids);
+        };
+        id = next;
+    }
+}
+
 /// Empties the table of all handles that `is_ours` knows, and gives their payloads to `f`. For the
 /// end of a file: nobody may use the table meanwhile.
 pub(crate) fn drain<P>(

@@ -6,12 +6,19 @@ use super::{
     bundle::Bundle,
     device::Live,
     face::Face,
-    pd::Pd,
+    pd::{
+        self,
+        Pd, //
+    },
     restrack,
     ucontext::UcontextRef,
+    work_request::Sge,
     Destroyed, //
 };
-use crate::bindings;
+use crate::{
+    bindings,
+    sys::num::Signed, //
+};
 use core::{
     mem::ManuallyDrop,
     ptr::{
@@ -40,6 +47,32 @@ pub(crate) struct Range {
     /// `enum ib_access_flags`.
     pub(crate) access: u32,
 }
+
+/// Memory behind a descriptor, such as a dma-buf.
+#[derive(Clone, Copy)]
+pub(crate) struct FdRange {
+    pub(crate) fd: i32,
+    /// First byte of it.
+    pub(crate) offset: u64,
+    /// In bytes.
+    pub(crate) length: u64,
+    /// As in [`Range`].
+    pub(crate) iova: u64,
+    pub(crate) access: u32,
+}
+
+/// What a region is to be from now on.
+pub(crate) struct Change<'a> {
+    /// `enum ib_mr_rereg_flags`, which tell what of `range` counts.
+    pub(crate) flags: u32,
+    pub(crate) range: Range,
+    /// Another PD than it has, if that changes.
+    pub(crate) pd: Option<&'a Pd>,
+}
+
+pub(crate) const REREG_TRANS: u32 = bindings::ib_mr_rereg_flags_IB_MR_REREG_TRANS;
+pub(crate) const REREG_PD: u32 = bindings::ib_mr_rereg_flags_IB_MR_REREG_PD;
+pub(crate) const REREG_ACCESS: u32 = bindings::ib_mr_rereg_flags_IB_MR_REREG_ACCESS;
 
 /// What others must know to use a region.
 #[derive(Clone, Copy)]
@@ -72,6 +105,75 @@ pub(crate) fn check_access(live: &Live<'_>, access: u32) -> Result {
     to_result(unsafe { bindings::shverbs_check_mr_access(live.as_raw(), access) })
 }
 
+/// Fills in what drivers leave to the core.
+///
+/// # Safety
+///
+/// `ptr` must be a new MR of `pd`, which nobody else uses, and `face` live as long.
+unsafe fn adopt(ptr: NonNull<bindings::ib_mr>, live: &Live<'_>, pd: &Pd, face: &Face) {
+    let raw = ptr.as_ptr();
+    // SAFETY: By this function's contract.
+    unsafe {
+        (*raw).dm = ptr::null_mut();
+        (*raw).dmah = ptr::null_mut();
+        (*raw).sig_attrs = ptr::null_mut();
+    }
+    // SAFETY: By this function's contract.
+    unsafe { adopt_raw(ptr, live, pd.as_raw(), face) };
+}
+
+/// As [`adopt`], of an MR that has taken over from another.
+///
+/// # Safety
+///
+/// As that of [`adopt`]; `pd` must be valid.
+unsafe fn adopt_raw(
+    ptr: NonNull<bindings::ib_mr>,
+    live: &Live<'_>,
+    pd: *mut bindings::ib_pd,
+    face: &Face,
+) {
+    let raw = ptr.as_ptr();
+    // SAFETY: By this function's contract.
+    unsafe {
+        (*raw).device = live.as_raw();
+        (*raw).pd = pd;
+        (*raw).type_ = bindings::ib_mr_type_IB_MR_TYPE_USER;
+        (*raw).__bindgen_anon_1.uobject = ManuallyDrop::new(face.uobject());
+        restrack::start(
+            &raw mut (*raw).res,
+            bindings::rdma_restrack_type_RDMA_RESTRACK_MR,
+        );
+        bindings::rdma_restrack_add(&raw mut (*raw).res);
+    }
+    // SAFETY: By this function's contract.
+    unsafe { pd::usecnt_of(pd) }.add(1, Relaxed);
+}
+
+/// Advises the driver on how pieces of regions of `pd` will be used. Errors are the driver's.
+pub(crate) fn advise(
+    live: &Live<'_>,
+    pd: &Pd,
+    advice: u32,
+    flags: u32,
+    pieces: &mut [Sge],
+    bundle: &mut Bundle<'_>,
+) -> Result {
+    let advise = live.ops().advise_mr.ok_or(EOPNOTSUPP)?;
+    let count = u32::try_from(pieces.len()).map_err(|_| EINVAL)?;
+    // SAFETY: The PD is valid, and there are so many pieces, which have the layout of `ib_sge`.
+    to_result(unsafe {
+        advise(
+            pd.as_raw(),
+            advice,
+            flags,
+            pieces.as_mut_ptr().cast(),
+            count,
+            bundle.as_raw(),
+        )
+    })
+}
+
 impl Mr {
     /// Registers memory of the calling process. Errors are the driver's.
     pub(crate) fn register(
@@ -81,9 +183,71 @@ impl Mr {
         range: Range,
         bundle: &mut Bundle<'_>,
     ) -> Result<Self> {
+        let register = live.ops().reg_user_mr.ok_or(EOPNOTSUPP)?;
+        let access = c_int::try_from(range.access).map_err(|_| EINVAL)?;
+        let mr = Self::make(live, context, pd, bundle, |bundle| {
+            // SAFETY: The PD is valid, and the rest are numbers that the driver checks.
+            unsafe {
+                register(
+                    pd.as_raw(),
+                    range.start,
+                    range.length,
+                    range.iova,
+                    access,
+                    ptr::null_mut(),
+                    bundle.udata(),
+                )
+            }
+        })?;
+        mr.set_range(range);
+        Ok(mr)
+    }
+
+    /// Registers what is behind a descriptor of the calling process. Errors are the driver's.
+    pub(crate) fn register_fd(
+        live: &Live<'_>,
+        context: &UcontextRef<'_>,
+        pd: &Pd,
+        range: FdRange,
+        bundle: &mut Bundle<'_>,
+    ) -> Result<Self> {
+        let register = live.ops().reg_user_mr_dmabuf.ok_or(EOPNOTSUPP)?;
+        let access = c_int::try_from(range.access).map_err(|_| EINVAL)?;
+        Self::make(live, context, pd, bundle, |bundle| {
+            // SAFETY: The PD is valid, and the rest are numbers that the driver checks.
+            unsafe {
+                register(
+                    pd.as_raw(),
+                    range.offset,
+                    range.length,
+                    range.iova,
+                    range.fd,
+                    access,
+                    ptr::null_mut(),
+                    bundle.as_raw(),
+                )
+            }
+        })
+    }
+
+    /// What all registrations have in common. `register` is the driver's, for this PD.
+    fn make(
+        live: &Live<'_>,
+        context: &UcontextRef<'_>,
+        pd: &Pd,
+        bundle: &mut Bundle<'_>,
+        register: impl FnOnce(&mut Bundle<'_>) -> *mut bindings::ib_mr,
+    ) -> Result<Self> {
         let mut face = Face::new(live, context)?;
-        match Self::register_raw(live, &face, pd, range, bundle) {
-            Ok(ptr) => Ok(Self { ptr, face }),
+        bundle.set_context_raw(face.context());
+        let made = from_err_ptr(register(bundle));
+        match made.and_then(|raw| NonNull::new(raw).ok_or(ENOMEM)) {
+            Ok(ptr) => {
+                // SAFETY: A new MR of this PD, ours alone.
+                unsafe { adopt(ptr, live, pd, &face) };
+                // INVARIANT: As adopted just now.
+                Ok(Self { ptr, face })
+            }
             Err(e) => {
                 face.retire(live);
                 Err(e)
@@ -91,52 +255,93 @@ impl Mr {
         }
     }
 
-    fn register_raw(
+    /// What the driver was asked for, where others find it.
+    fn set_range(&self, range: Range) {
+        let raw = self.as_raw();
+        // SAFETY: By the type's invariant.
+        unsafe { (*raw).iova = range.iova };
+        // SAFETY: By the type's invariant.
+        unsafe { (*raw).length = range.length };
+    }
+
+    /// Changes the region, and maybe puts another one in its place. Errors are the driver's; then
+    /// nothing has changed.
+    pub(crate) fn change(
+        &mut self,
         live: &Live<'_>,
-        face: &Face,
-        pd: &Pd,
-        range: Range,
+        context: &UcontextRef<'_>,
+        change: Change<'_>,
         bundle: &mut Bundle<'_>,
-    ) -> Result<NonNull<bindings::ib_mr>> {
-        let register = live.ops().reg_user_mr.ok_or(EOPNOTSUPP)?;
-        let access = c_int::try_from(range.access).map_err(|_| EINVAL)?;
+    ) -> Result {
+        let rereg = live.ops().rereg_user_mr.ok_or(EOPNOTSUPP)?;
+        let Change { flags, range, pd } = change;
+        let access = range.access.to_signed();
+        // In case that the driver makes a new one.
+        let mut face = Face::new(live, context)?;
         bundle.set_context_raw(face.context());
-        // SAFETY: The PD is valid, and the rest are numbers that the driver checks.
-        let raw = from_err_ptr(unsafe {
-            register(
-                pd.as_raw(),
+        // SAFETY: By the type's invariant.
+        let old_pd = unsafe { (*self.as_raw()).pd };
+        let new_pd = pd.map_or(old_pd, Pd::as_raw);
+        // SAFETY: Both are valid, and the rest are numbers that the driver checks. Nobody else uses
+        // the region.
+        let made = from_err_ptr(unsafe {
+            rereg(
+                self.as_raw(),
+                flags.to_signed(),
                 range.start,
                 range.length,
                 range.iova,
                 access,
-                ptr::null_mut(),
+                new_pd,
                 bundle.udata(),
             )
-        })?;
-        let ptr = NonNull::new(raw).ok_or(ENOMEM)?;
-        // SAFETY: A new MR, ours alone.
-        unsafe {
-            (*raw).device = live.as_raw();
-            (*raw).pd = pd.as_raw();
-            (*raw).type_ = bindings::ib_mr_type_IB_MR_TYPE_USER;
-            (*raw).dm = ptr::null_mut();
-            (*raw).dmah = ptr::null_mut();
-            (*raw).sig_attrs = ptr::null_mut();
-            (*raw).__bindgen_anon_1.uobject = ManuallyDrop::new(face.uobject());
-            (*raw).iova = range.iova;
-            (*raw).length = range.length;
-            restrack::start(
-                &raw mut (*raw).res,
-                bindings::rdma_restrack_type_RDMA_RESTRACK_MR,
-            );
-            bindings::rdma_restrack_add(&raw mut (*raw).res);
+        });
+        match made.map(NonNull::new) {
+            Ok(Some(ptr)) => {
+                // SAFETY: A new MR of this PD, ours alone.
+                unsafe { adopt_raw(ptr, live, new_pd, &face) };
+                // INVARIANT: As adopted just now.
+                let old = core::mem::replace(self, Self { ptr, face });
+                if let Err((old, _)) = old.destroy(live, bundle) {
+                    // The hardware still uses it.
+                    core::mem::forget(old);
+                }
+                return Ok(());
+            }
+            Ok(None) => face.retire(live),
+            Err(e) => {
+                face.retire(live);
+                return Err(e);
+            }
         }
+        if let Some(pd) = pd {
+            self.move_to(pd, old_pd);
+        }
+        if flags & REREG_TRANS != 0 {
+            self.set_range(range);
+        }
+        Ok(())
+    }
+
+    /// The driver has put it into another PD.
+    fn move_to(&mut self, pd: &Pd, old_pd: *mut bindings::ib_pd) {
+        let raw = self.as_raw();
         pd.usecnt().add(1, Relaxed);
-        Ok(ptr)
+        // SAFETY: By the type's invariant; whoever lists resources reads it at the same time.
+        unsafe { (&raw mut (*raw).pd).write_volatile(pd.as_raw()) };
+        // SAFETY: By the type's invariant. Afterwards nobody looks at the old PD any more.
+        unsafe { bindings::rdma_restrack_sync(&raw mut (*raw).res) };
+        // SAFETY: The region was in it until now, so the region's owner has kept it.
+        unsafe { pd::usecnt_of(old_pd) }.fetch_sub(1, Relaxed);
     }
 
     pub(crate) fn as_raw(&self) -> *mut bindings::ib_mr {
         self.ptr.as_ptr()
+    }
+
+    pub(crate) fn is_in(&self, pd: &Pd) -> bool {
+        // SAFETY: By the type's invariant; the PD changes under exclusion only.
+        ptr::eq(unsafe { (*self.as_raw()).pd }, pd.as_raw())
     }
 
     pub(crate) fn keys(&self) -> Keys {

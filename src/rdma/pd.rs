@@ -36,6 +36,16 @@ unsafe impl Send for Pd {}
 // SAFETY: Drivers lock what concurrent calls share.
 unsafe impl Sync for Pd {}
 
+/// As [`Pd::usecnt`].
+///
+/// # Safety
+///
+/// `pd` must be valid as long as the result.
+pub(super) unsafe fn usecnt_of<'a>(pd: *mut bindings::ib_pd) -> &'a Atomic<i32> {
+    // SAFETY: By this function's contract, and accessed atomically only.
+    unsafe { Atomic::from_ptr(&raw mut (*pd).usecnt.counter) }
+}
+
 impl Pd {
     /// Errors are the driver's, `ENOMEM`, and that of the rdma cgroup.
     pub(crate) fn alloc(
@@ -93,8 +103,8 @@ impl Pd {
 
     /// How many hardware objects are in this PD.
     pub(super) fn usecnt(&self) -> &Atomic<i32> {
-        // SAFETY: Valid as long as `self`, and accessed atomically only.
-        unsafe { Atomic::from_ptr(&raw mut (*self.as_raw()).usecnt.counter) }
+        // SAFETY: Valid as long as `self`.
+        unsafe { usecnt_of(self.as_raw()) }
     }
 
     /// `EBUSY` while there are objects in it, or the driver's error: then nothing has changed.

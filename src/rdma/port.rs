@@ -55,6 +55,15 @@ pub(crate) fn is_valid(live: &Live<'_>, port: u32) -> bool {
     unsafe { bindings::shverbs_port_valid(live.as_raw(), port) }
 }
 
+/// In units of 100 Mb/s. `EOPNOTSUPP` if the driver does not tell.
+pub(crate) fn speed(live: &Live<'_>, port: u32) -> Result<u64> {
+    let query = live.ops().query_port_speed.ok_or(EOPNOTSUPP)?;
+    let mut speed = 0;
+    // SAFETY: The device is valid, and so is the port, which the caller has checked.
+    to_result(unsafe { query(live.as_raw(), port, &mut speed) })?;
+    Ok(speed)
+}
+
 /// Fills `entries` from the GID tables of all ports, and tells how many there were. `EINVAL` if
 /// that cannot be done, or there is not enough room.
 pub(crate) fn gid_table(

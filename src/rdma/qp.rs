@@ -13,6 +13,7 @@ use super::{
         Hook,
         Sink, //
     },
+    srq::Srq,
     ucontext::UcontextRef,
     Destroyed, //
 };
@@ -34,6 +35,9 @@ use kernel::{
 };
 
 pub(crate) mod attr;
+pub(crate) mod groups;
+
+use self::groups::Groups;
 
 /// `enum ib_qp_create_flags`, as the unsigned numbers that they are everywhere else.
 pub(crate) mod create_flags {
@@ -99,6 +103,7 @@ pub(crate) struct Init<'a> {
     pub(crate) pd: Option<&'a Pd>,
     pub(crate) send_cq: Option<&'a Cq>,
     pub(crate) recv_cq: Option<&'a Cq>,
+    pub(crate) srq: Option<&'a Srq>,
     pub(crate) caps: Caps,
     /// Whether every work request ends in a completion.
     pub(crate) signal_all: bool,
@@ -112,11 +117,12 @@ pub(crate) struct Init<'a> {
 /// # Invariants
 ///
 /// `ptr` is a QP that the driver made, tracked, with `face` as its `uobject` and `hook` as what it
-/// reports to, and counted in its PD and CQs, which the owner of this keeps.
+/// reports to, and counted in its PD, CQs and SRQ, which the owner of this keeps.
 pub(crate) struct Qp {
     ptr: NonNull<bindings::ib_qp>,
     face: Face<bindings::ib_uqp_object>,
     hook: Hook,
+    groups: Pin<KBox<Groups>>,
 }
 
 // SAFETY: A QP may be used and destroyed in any task.
@@ -134,11 +140,20 @@ impl Qp {
         bundle: &mut Bundle<'_>,
     ) -> Result<(Self, Caps)> {
         let hook = Hook::new(sink)?;
+        let groups = Groups::new()?;
         let mut face = Face::new(live, context)?;
         init_face(&face);
         match Self::create_raw(live, &face, &hook, init, bundle) {
             // INVARIANT: As made by `create_raw`.
-            Ok((ptr, caps)) => Ok((Self { ptr, face, hook }, caps)),
+            Ok((ptr, caps)) => {
+                let qp = Self {
+                    ptr,
+                    face,
+                    hook,
+                    groups,
+                };
+                Ok((qp, caps))
+            }
             Err(e) => {
                 face.retire(live);
                 Err(e)
@@ -159,6 +174,7 @@ impl Qp {
             qp_context: hook.as_context(),
             send_cq: init.send_cq.map_or(ptr::null_mut(), Cq::as_raw),
             recv_cq: init.recv_cq.map_or(ptr::null_mut(), Cq::as_raw),
+            srq: init.srq.map_or(ptr::null_mut(), Srq::as_raw),
             cap: init.caps.to_raw(),
             sq_sig_type: if init.signal_all {
                 bindings::ib_sig_type_IB_SIGNAL_ALL_WR
@@ -171,8 +187,8 @@ impl Qp {
             ..pin_init::zeroed()
         };
         bundle.set_context_raw(face.context());
-        // SAFETY: All are valid for the call, and the face, the hook, the PD and the CQs as long as
-        // the QP.
+        // SAFETY: All are valid for the call, and the face, the hook, the PD, the CQs and the SRQ
+        // as long as the QP.
         let raw = from_err_ptr(unsafe {
             bindings::ib_create_qp_user(
                 live.as_raw(),
@@ -217,8 +233,10 @@ impl Qp {
         unsafe { ptr::read_volatile(&raw const (*self.real()).port) }
     }
 
-    /// `EBUSY` while others use it, or the driver's error: then nothing has changed.
+    /// `EBUSY` while others use it, or the driver's error: then nothing has changed, but it is no
+    /// longer attached to any group.
     pub(crate) fn destroy(mut self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
+        self.detach_all();
         bundle.set_context_raw(self.face.context());
         // SAFETY: By the type's invariant; `self` is not used again if this succeeds.
         match to_result(unsafe { bindings::ib_destroy_qp_user(self.as_raw(), bundle.udata()) }) {

@@ -28,6 +28,20 @@ pub(crate) fn device(
     Ok(attr)
 }
 
+/// What completion counters the device has. `EOPNOTSUPP` if it has none.
+pub(crate) fn comp_cntr_caps(
+    live: &Live<'_>,
+    context: &UcontextRef<'_>,
+    bundle: &mut Bundle<'_>,
+) -> Result<bindings::ib_comp_cntr_caps> {
+    let query = live.ops().query_comp_cntr_caps.ok_or(EOPNOTSUPP)?;
+    let mut caps = bindings::ib_comp_cntr_caps::default();
+    bundle.set_context_raw(context.as_raw());
+    // SAFETY: All are valid for the call.
+    to_result(unsafe { query(live.as_raw(), &mut caps, bundle.as_raw()) })?;
+    Ok(caps)
+}
+
 /// A context's properties, which the driver writes to attributes of its own.
 pub(crate) fn ucontext(
     live: &Live<'_>,

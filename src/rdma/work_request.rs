@@ -5,7 +5,8 @@
 use super::{
     ah::Ah,
     device::Live,
-    qp::Qp, //
+    qp::Qp,
+    srq::Srq, //
 };
 use crate::{
     bindings,
@@ -334,6 +335,17 @@ impl Qp {
         let mut bad = ptr::null();
         // SAFETY: By the invariant of `List` a chain of work requests and their entries.
         let ret = unsafe { post(self.real(), receives.link_all(), &mut bad) };
+        Ok(receives.posted(ret, bad))
+    }
+}
+
+impl Srq {
+    /// As [`Qp::post_send`].
+    pub(crate) fn post_recv(&self, live: &Live<'_>, mut receives: Receives) -> Result<Posted> {
+        let post = live.ops().post_srq_recv.ok_or(EOPNOTSUPP)?;
+        let mut bad = ptr::null();
+        // SAFETY: By the invariant of `List` a chain of work requests and their entries.
+        let ret = unsafe { post(self.as_raw(), receives.link_all(), &mut bad) };
         Ok(receives.posted(ret, bad))
     }
 }

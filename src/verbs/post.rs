@@ -9,6 +9,7 @@ use crate::{
         PostRecv,
         PostResp,
         PostSend,
+        PostSrqRecv,
         RdmaWr,
         RecvWr,
         SendWr,
@@ -22,7 +23,8 @@ use crate::{
     object::{
         kinds::{
             Ah,
-            Qp, //
+            Qp,
+            Srq, //
         },
         OpenFile,
         Right, //
@@ -53,6 +55,12 @@ pub(super) const COMMANDS: &[Command] = &[
         .no_udata(),
     Command::new::<PostRecv, PostResp>(b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_POST_RECV, recv)
         .no_udata(),
+    Command::new::<PostSrqRecv, PostResp>(
+        b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_POST_SRQ_RECV,
+        srq_recv,
+    )
+    .needs(|ops| ops.post_srq_recv.is_some())
+    .no_udata(),
 ];
 
 /// The largest work request that `ib_uverbs` has room for: what `kmalloc()` gives.
@@ -340,6 +348,21 @@ fn recv(call: &mut Call<'_, '_>) -> Result {
     let qp = call.find::<Qp>(i64::from(request.qp_handle))?;
     let qp = qp.lock::<Qp>(Right::Use)?;
     let posted = qp.hw.post_recv(call.live()?, receives)?;
+    respond(call, posted)
+}
+
+fn srq_recv(call: &mut Call<'_, '_>) -> Result {
+    let request: PostSrqRecv = head(call)?;
+    let receives = receives(
+        call,
+        size_of::<PostSrqRecv>(),
+        request.wqe_size,
+        request.wr_count,
+        request.sge_count,
+    )?;
+    let srq = call.find::<Srq>(i64::from(request.srq_handle))?;
+    let srq = srq.lock::<Srq>(Right::Use)?;
+    let posted = srq.hw.post_recv(call.live()?, receives)?;
     respond(call, posted)
 }
 

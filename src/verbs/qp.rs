@@ -18,7 +18,8 @@ use crate::{
         kinds::{
             Cq,
             Pd,
-            Qp, //
+            Qp,
+            Srq, //
         },
         Right,
         Seat, //
@@ -51,6 +52,7 @@ struct Parents<'a> {
     pd: Found<'a>,
     send_cq: Found<'a>,
     recv_cq: Option<Found<'a>>,
+    srq: Option<Found<'a>>,
 }
 
 /// What a QP is to be, however user space says so.
@@ -111,6 +113,17 @@ fn create<'a>(
         Some(cq) => Some(cq.lock::<Cq>(Right::Use)?),
         None => None,
     };
+    let srq = match &parents.srq {
+        Some(srq) => Some(srq.lock::<Srq>(Right::Use)?),
+        None => None,
+    };
+    // Those of XRC domains are for no QP.
+    if srq
+        .as_ref()
+        .is_some_and(|srq| srq.hw.kind() == b::ib_srq_type_IB_SRQT_XRC)
+    {
+        return Err(EINVAL);
+    }
     let seat = Seat::new()?;
     let subscribers = Subscribers::new()?;
     let subscribed = subscribers.subscribe(wish.user_handle, None, wish.events)?;
@@ -120,6 +133,7 @@ fn create<'a>(
         pd: Some(&pd.hw),
         send_cq: Some(&send_cq.hw),
         recv_cq: recv_cq.as_ref().map(|cq| &cq.hw),
+        srq: srq.as_ref().map(|srq| &srq.hw),
         caps: wish.caps,
         signal_all: wish.signal_all,
         flags: wish.flags,
@@ -138,6 +152,7 @@ fn create<'a>(
         pd: Some(pd.owner()),
         send_cq: Some(send_cq.owner()),
         recv_cq: recv_cq.map(|cq| cq.owner()),
+        srq: srq.map(|srq| srq.owner()),
         subscribers,
     };
     call.create(handle, seat, qp)?;

@@ -7,7 +7,6 @@ use super::{
     create,
     destroy,
     no_table,
-    none,
     Parents,
     Wish, //
 };
@@ -27,7 +26,8 @@ use crate::{
     },
     object::kinds::{
         Cq,
-        Pd, //
+        Pd,
+        Srq, //
     },
     rdma::qp::{
         create_flags,
@@ -140,7 +140,7 @@ fn run(call: &mut Call<'_, '_>, mut request: ExCreateQp) -> Result {
 fn parents<'a>(call: &Call<'a, '_>, request: &mut ExCreateQp, kind: u32) -> Result<Parents<'a>> {
     let send = i64::from(request.send_cq_handle);
     let recv = i64::from(request.recv_cq_handle);
-    let mut recv_cq = None;
+    let (mut recv_cq, mut srq) = (None, None);
     match kind {
         // The handle of its PD is one of an XRC domain, and there are none.
         b::ib_qp_type_IB_QPT_XRC_TGT => return Err(EINVAL),
@@ -150,13 +150,14 @@ fn parents<'a>(call: &Call<'a, '_>, request: &mut ExCreateQp, kind: u32) -> Resu
         }
         _ => {
             if request.is_srq != 0 {
-                return Err(none(call, i64::from(request.srq_handle)));
+                srq = Some(call.find::<Srq>(i64::from(request.srq_handle))?);
             }
             recv_cq = Some(call.find::<Cq>(recv)?);
         }
     }
     Ok(Parents {
         recv_cq,
+        srq,
         send_cq: call.find::<Cq>(send)?,
         pd: call.find::<Pd>(i64::from(request.pd_handle))?,
     })

@@ -31,7 +31,8 @@ use crate::{
         event_file::Sort,
         kinds::{
             Cq,
-            Pd, //
+            Pd,
+            Srq, //
         },
     },
     rdma::qp::{
@@ -207,9 +208,11 @@ fn parents<'a>(call: &Call<'a, '_>, kind: u32) -> Result<Parents<'a>> {
     if call.has(new::TABLE) {
         return Err(no_table(call, call.number(new::TABLE)?));
     }
-    if call.has(new::SRQ) {
-        return Err(none(call, call.number(new::SRQ)?));
-    }
+    let srq = if call.has(new::SRQ) {
+        Some(call.find::<Srq>(call.number(new::SRQ)?)?)
+    } else {
+        None
+    };
     let send_cq = call.find::<Cq>(call.number(new::SEND_CQ)?)?;
     let recv_cq = if is_xrc {
         None
@@ -220,6 +223,7 @@ fn parents<'a>(call: &Call<'a, '_>, kind: u32) -> Result<Parents<'a>> {
         pd,
         send_cq,
         recv_cq,
+        srq,
     })
 }
 
