@@ -381,8 +381,8 @@ impl<'a, 'b> Call<'a, 'b> {
     }
 
     /// The call has succeeded: what it made becomes visible.
-    pub(crate) fn commit(mut self) -> Result {
-        if let Some(attr) = self.attr(u32::from(UHW_OUT.id)).ok() {
+    pub(crate) fn commit(&mut self) -> Result {
+        if let Ok(attr) = self.attr(u32::from(UHW_OUT.id)) {
             // Nobody knows whether the driver wrote it.
             self.bundle.mark_written(attr)?;
         }

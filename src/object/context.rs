@@ -62,7 +62,7 @@ impl Context {
         ucaps: &mut [i32],
         bundle: &mut Bundle<'_>,
     ) -> Result<Arc<Self>> {
-        let home = FileBox::new(device, live, Home::new())?;
+        let home = FileBox::open(device, live, Home::new())?;
         let ufile = ARef::from(home.ufile());
         let room = Room::new()?;
         let place = device.contexts().next_place();

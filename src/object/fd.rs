@@ -59,6 +59,6 @@ impl FileType for ObjectFd {
 
     fn read(this: ArcBorrow<'_, Self>, reading: Reading<'_>) -> Result<usize> {
         let text = CString::try_from_fmt(fmt!("{}", this.owner.description()))?;
-        reading.from_text(text.to_bytes())
+        reading.answer_from(text.to_bytes())
     }
 }

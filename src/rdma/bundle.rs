@@ -12,9 +12,11 @@ use core::{
     mem::{
         offset_of,
         size_of,
+        ManuallyDrop,
         MaybeUninit, //
     },
     ptr,
+    slice,
 };
 use kernel::prelude::*;
 
@@ -143,6 +145,7 @@ impl Bundle<'_> {
         count: usize,
         keys: usize,
     ) -> Result<Bundle<'m>> {
+        let room = size_of_val(memory) - BUFFER_AT;
         let private = memory.as_mut_ptr().cast::<bindings::bundle_priv>();
         let used = keys * size_of::<Slot>();
         let at = BUFFER_AT + used;
@@ -151,21 +154,36 @@ impl Bundle<'_> {
             .wrapping_byte_add(at)
             .cast::<bindings::ib_uverbs_attr>();
         let bytes = count * size_of::<bindings::ib_uverbs_attr>();
-        // SAFETY: `with` made the memory large enough for all of this.
-        unsafe { private.cast::<u8>().write_bytes(0, at + bytes) };
-        // SAFETY: As above. The internal buffer that drivers allocate from begins after the slots
-        // and the attributes.
-        unsafe {
-            (*private).internal_avail = size_of_val(memory) - BUFFER_AT;
-            (*private).internal_used = used + bytes;
-            (*private).user_attrs = user_attrs.as_usize() as *mut bindings::ib_uverbs_attr;
-            (*private).uattrs = attrs;
-            (*private).bundle.ufile = ufile.as_raw();
-        }
         if count != 0 {
-            // SAFETY: Zeroed above, and inside `memory`.
-            let to = unsafe { core::slice::from_raw_parts_mut(attrs.cast::<u8>(), bytes) };
-            user_attrs.read_bytes(to)?;
+            // SAFETY: `with` made the memory large enough; it needs no value.
+            let to = unsafe { slice::from_raw_parts_mut(attrs.cast::<MaybeUninit<u8>>(), bytes) };
+            user_attrs.read_uninit(to)?;
+        }
+        // The slots have no values before they are filled. Field by field, as most of this is a few
+        // words, and each call does it.
+        // SAFETY: `with` made the memory large enough for all of this. The internal buffer that
+        // drivers allocate from begins after the slots and the attributes.
+        unsafe {
+            (&raw mut (*private).alloc_head.next).write(ptr::null_mut());
+            (&raw mut (*private).allocated_mem).write(ptr::null_mut());
+            (&raw mut (*private).internal_avail).write(room);
+            (&raw mut (*private).internal_used).write(used + bytes);
+            (&raw mut (*private).radix).write(ptr::null_mut());
+            (&raw mut (*private).radix_slots).write(ptr::null_mut());
+            (&raw mut (*private).radix_slots_len).write(0);
+            (&raw mut (*private).method_key).write(0);
+            (&raw mut (*private).user_attrs).write(user_attrs.as_usize() as *mut _);
+            (&raw mut (*private).uattrs).write(attrs);
+            (&raw mut (*private).uobj_finalize).write([0]);
+            (&raw mut (*private).spec_finalize).write([0]);
+            (&raw mut (*private).uobj_hw_obj_valid).write([0]);
+            (&raw mut (*private).bundle.driver_udata).write(pin_init::zeroed());
+            (&raw mut (*private).bundle.ucore).write(pin_init::zeroed());
+            (&raw mut (*private).bundle.ufile).write(ufile.as_raw());
+            (&raw mut (*private).bundle.context).write(ptr::null_mut());
+            (&raw mut (*private).bundle.uobject).write(ptr::null_mut());
+            (&raw mut (*private).bundle.method_elm).write(ptr::null());
+            (&raw mut (*private).bundle.attr_present).write([0]);
         }
         // INVARIANT: As initialised above; no bit of `attr_present` is set.
         Ok(Bundle {
@@ -208,12 +226,14 @@ impl Bundle<'_> {
         let uattr_idx = u16::try_from(index).map_err(|_| EINVAL)?;
         // SAFETY: By the type's invariant there is such a slot.
         unsafe {
-            let slot = self.slot(key);
-            (*slot).len = attr.len;
-            (*slot).uattr_idx = uattr_idx;
-            (&raw mut (*slot).__bindgen_anon_1)
-                .cast::<u64>()
-                .write(attr.data);
+            self.slot(key).write(bindings::uverbs_ptr_attr {
+                __bindgen_anon_1: bindings::uverbs_ptr_attr__bindgen_ty_1 {
+                    data: ManuallyDrop::new(attr.data),
+                },
+                len: attr.len,
+                uattr_idx,
+                enum_id: 0,
+            });
         }
         // SAFETY: By the type's invariant. INVARIANT: The slot is filled.
         unsafe { (*self.private).bundle.attr_present[0] |= 1 << key };

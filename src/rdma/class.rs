@@ -36,7 +36,6 @@ const fn attribute(name: &'static CStr) -> bindings::attribute {
     bindings::attribute {
         name: as_char_ptr_in_const_context(name),
         mode: 0o444,
-        ..pin_init::zeroed()
     }
 }
 

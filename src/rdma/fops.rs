@@ -81,7 +81,7 @@ impl<T: CharFile> Fops<T> {
             if !live.accessible() {
                 return Err(EPERM);
             }
-            let owned = FileBox::new(device, &live, T::new(device))?;
+            let owned = FileBox::open(device, &live, T::new(device))?;
             // SAFETY: The file is being opened; `release` takes this back.
             unsafe { (*file).private_data = owned.into_private() };
             // SAFETY: Both are valid.

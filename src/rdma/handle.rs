@@ -76,6 +76,16 @@ struct Memory<P> {
 pub(crate) struct Handle<P>(NonNull<Memory<P>>, PhantomData<P>);
 
 impl<P> Handle<P> {
+    /// # Safety
+    ///
+    /// `uobject` must be that of a [`Memory<P>`], of which the caller gives a count away.
+    unsafe fn from_uobject(uobject: *mut bindings::ib_uobject) -> Self {
+        // SAFETY: By this function's contract.
+        let memory = unsafe { NonNull::new_unchecked(uobject.cast()) };
+        // INVARIANT: By this function's contract.
+        Self(memory, PhantomData)
+    }
+
     fn usecnt(&self) -> &Atomic<i32> {
         // SAFETY: By the type's invariant, and accessed atomically only.
         unsafe { Atomic::from_ptr(&raw mut (*self.uobject()).usecnt.counter) }
@@ -322,12 +332,8 @@ pub(crate) fn find<P>(table: &UFile, id: i64, api: &'static ApiObject) -> Result
         unsafe { bindings::uverbs_uobject_put(uobject) };
         return Err(EINVAL);
     }
-    // INVARIANT: `api` is of ours, so this is a `Memory`, and the count is this one's.
-    // SAFETY: Not null.
-    Ok(Handle(
-        unsafe { NonNull::new_unchecked(uobject.cast()) },
-        PhantomData,
-    ))
+    // SAFETY: `api` is of ours, so this is a `Memory`, and the count is this one's.
+    Ok(unsafe { Handle::from_uobject(uobject) })
 }
 
 /// The ids of all handles of type `api`, in order.
@@ -378,11 +384,8 @@ pub(crate) fn drain<P>(
         // SAFETY: As above.
         let ours = is_ours(unsafe { (*api).id }).is_some_and(|o| o.as_raw() == api);
         if ours {
-            // SAFETY: Not null. INVARIANT: A `Memory` by its type; takes the table's count over.
-            let handle = Handle::<P>(
-                unsafe { NonNull::new_unchecked(uobject.cast()) },
-                PhantomData,
-            );
+            // SAFETY: A `Memory` by its type; takes the table's count over.
+            let handle = unsafe { Handle::<P>::from_uobject(uobject) };
             erase_id(table, handle.id());
             put_object_pointer(&handle, ptr::null_mut());
             // SAFETY: By this function's contract nobody reads or writes it.

@@ -270,7 +270,7 @@ unsafe extern "C" fn umap_fault(vmf: *mut bindings::vm_fault) -> bindings::vm_fa
     }
     // SAFETY: As above.
     let flags = unsafe { (*vma).__bindgen_anon_2.vm_flags };
-    let page = if flags & (bindings::VM_WRITE | bindings::VM_MAYWRITE) as usize == 0 {
+    let page = if flags & (bindings::VM_WRITE | bindings::VM_MAYWRITE) == 0 {
         // SAFETY: Always there.
         unsafe { bindings::shverbs_zero_page(address) }
     } else {

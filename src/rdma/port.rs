@@ -86,9 +86,8 @@ pub(crate) fn gid_entry(
     let index = c_int::try_from(index).map_err(|_| EINVAL)?;
     // SAFETY: The device is valid, and so is the port, which the caller has checked or the core
     // does.
-    let attr = from_err_ptr(
-        unsafe { bindings::rdma_get_gid_attr(live.as_raw(), port, index) }.cast_mut(),
-    )?;
+    let attr = unsafe { bindings::rdma_get_gid_attr(live.as_raw(), port, index) };
+    let attr = from_err_ptr(attr.cast_mut())?;
     let attr = GidAttr(NonNull::new(attr).ok_or(EINVAL)?);
     attr.entry()
 }

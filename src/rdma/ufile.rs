@@ -117,7 +117,7 @@ impl<T> FileBox<T> {
     /// take a context back.
     ///
     /// `ENXIO` if the device is being removed, `ENODEV` if its driver is.
-    pub(crate) fn new<D: DeviceData>(
+    pub(crate) fn open<D: DeviceData>(
         device: &UDevice<D>,
         live: &Live<'_>,
         data: impl PinInit<T, Error>,
@@ -137,11 +137,10 @@ impl<T> FileBox<T> {
         core::mem::forget(hold);
         // SAFETY: Stays where it is: C code frees it, after `OwnedFile` has dropped the data.
         let this = KBox::into_raw(unsafe { Pin::into_inner_unchecked(this) });
-        // SAFETY: Not null. INVARIANT: Both parts are initialised, and the count is one.
-        Ok(OwnedFile(
-            unsafe { NonNull::new_unchecked(this) },
-            PhantomData,
-        ))
+        // SAFETY: Not null.
+        let this = unsafe { NonNull::new_unchecked(this) };
+        // INVARIANT: Both parts are initialised, and the count is one.
+        Ok(OwnedFile(this, PhantomData))
     }
 
     pub(crate) fn ufile(&self) -> &UFile {
@@ -172,11 +171,10 @@ impl<T> OwnedFile<T> {
     ///
     /// `private` must be from [`OwnedFile::into_private`], once.
     pub(crate) unsafe fn from_private(private: *mut c_void) -> Self {
-        // SAFETY: By this function's contract. INVARIANT: Ownership comes back.
-        Self(
-            unsafe { NonNull::new_unchecked(private.cast()) },
-            PhantomData,
-        )
+        // SAFETY: By this function's contract.
+        let this = unsafe { NonNull::new_unchecked(private.cast()) };
+        // INVARIANT: Ownership comes back.
+        Self(this, PhantomData)
     }
 }
 

@@ -54,7 +54,7 @@ impl Reading<'_> {
     }
 
     /// Answers from a text that is there as a whole.
-    pub(crate) fn from_text(self, text: &[u8]) -> Result<usize> {
+    pub(crate) fn answer_from(self, text: &[u8]) -> Result<usize> {
         let at = usize::try_from(*self.pos).map_err(|_| EINVAL)?;
         let rest = text.get(at..).unwrap_or_default();
         let part = rest.get(..self.len.min(rest.len())).unwrap_or_default();
@@ -183,7 +183,7 @@ impl<T: FileType> Fops<T> {
                     pos,
                 },
             )?;
-            Ok(isize::try_from(n).map_err(|_| EOVERFLOW)?)
+            isize::try_from(n).map_err(|_| EOVERFLOW)
         })
     }
 

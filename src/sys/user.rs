@@ -2,6 +2,11 @@
 
 //! User memory, as the verbs ABI reads and writes it.
 
+use crate::bindings;
+use core::{
+    mem::MaybeUninit,
+    slice, //
+};
 use kernel::{
     prelude::*,
     uaccess::{
@@ -40,8 +45,24 @@ impl UserAddr {
         UserSlice::new(UserPtr::from_addr(self.0), len)
     }
 
+    /// The checks of hardened usercopy are left out here and in [`Self::write_bytes`], as the
+    /// `kernel` crate leaves them out for sized types: a slice is as long as it says.
+    pub(crate) fn read_uninit(self, to: &mut [MaybeUninit<u8>]) -> Result {
+        // SAFETY: The slice is valid for writes of its length; C checks the user's side.
+        let left = unsafe {
+            bindings::_copy_from_user(to.as_mut_ptr().cast(), self.0 as *const c_void, to.len())
+        };
+        if left == 0 {
+            Ok(())
+        } else {
+            Err(EFAULT)
+        }
+    }
+
     pub(crate) fn read_bytes(self, to: &mut [u8]) -> Result {
-        self.slice(to.len()).reader().read_slice(to)
+        // SAFETY: What is written are bytes.
+        let to = unsafe { slice::from_raw_parts_mut(to.as_mut_ptr().cast(), to.len()) };
+        self.read_uninit(to)
     }
 
     pub(crate) fn read<T: FromBytes + IntoBytes>(self) -> Result<T> {
@@ -67,6 +88,9 @@ impl UserAddr {
 
     /// Whether `len` bytes are all zero.
     pub(crate) fn is_zero(self, len: usize) -> Result<bool> {
+        if len == 0 {
+            return Ok(true);
+        }
         let mut chunk = [0u8; 64];
         let mut reader = self.slice(len).reader();
         while !reader.is_empty() {
@@ -81,7 +105,15 @@ impl UserAddr {
     }
 
     pub(crate) fn write_bytes(self, from: &[u8]) -> Result {
-        self.slice(from.len()).writer().write_slice(from)
+        // SAFETY: The slice is valid for reads of its length; C checks the user's side.
+        let left = unsafe {
+            bindings::_copy_to_user(self.0 as *mut c_void, from.as_ptr().cast(), from.len())
+        };
+        if left == 0 {
+            Ok(())
+        } else {
+            Err(EFAULT)
+        }
     }
 
     pub(crate) fn write<T: IntoBytes + Immutable>(self, value: &T) -> Result {
@@ -99,6 +131,9 @@ impl UserAddr {
 
     /// Writes `len` zeroes.
     pub(crate) fn zero(self, len: usize) -> Result {
+        if len == 0 {
+            return Ok(());
+        }
         let zeroes = [0u8; 64];
         let mut writer = self.slice(len).writer();
         while !writer.is_empty() {
