@@ -32,10 +32,13 @@ struct Shared<T>(T);
 // SAFETY: Neither C nor Rust ever writes it.
 unsafe impl<T> Sync for Shared<T> {}
 
+// With lockdep there are more fields.
+#[allow(clippy::needless_update)]
 const fn attribute(name: &'static CStr) -> bindings::attribute {
     bindings::attribute {
         name: as_char_ptr_in_const_context(name),
         mode: 0o444,
+        ..pin_init::zeroed()
     }
 }
 
