@@ -75,14 +75,19 @@ enum shverbs_attrs_info {
  * EXPORT: a handle becomes an object fd, close-on-exec, which owns the object
  * as the handle does and can be passed with SCM_RIGHTS.
  *
- * ENOENT: no such handle.  EINVAL: a handle of another object type.
+ * ENOENT: no such handle.  EINVAL: a handle of another object type, or a number
+ * that cannot be one.
  * EPERM: the handle lacks SHVERBS_RIGHT_SHARE, or one of the rights asked for.
  * EOPNOTSUPP: this kind of object cannot be shared on this device.
  */
 enum shverbs_attrs_export {
 	SHVERBS_ATTR_EXPORT_OBJECT_ID,	/* in, const: enum uverbs_default_objects */
 	SHVERBS_ATTR_EXPORT_HANDLE,	/* in, const: the handle */
-	SHVERBS_ATTR_EXPORT_RIGHTS,	/* in, flags, optional: default all that the handle has */
+	/*
+	 * in, flags, optional: default all that the handle has; an fd without
+	 * any right only keeps the object
+	 */
+	SHVERBS_ATTR_EXPORT_RIGHTS,
 	SHVERBS_ATTR_EXPORT_FD,		/* new fd */
 };
 
@@ -101,7 +106,8 @@ struct shverbs_mr_attrs {
  * file, which owns the object.  The fd may then be closed.
  *
  * EBADF: not an object fd.  EXDEV: the object is of another device.
- * EIO: the object or its device is gone.
+ * EIO: the object or its device is gone.  EINVAL: this file has no context.
+ * EPERM: IMPORT_MR without SHVERBS_RIGHT_USE.
  */
 enum shverbs_attrs_import {
 	SHVERBS_ATTR_IMPORT_FD,		 /* in, raw fd */
@@ -126,13 +132,16 @@ enum shverbs_publish_flags {
  * file system, which gives object fds to those whom its mode lets open it: read
  * only with SHVERBS_RIGHT_USE, read and write with SHVERBS_RIGHT_MODIFY, too.
  * The name belongs to the caller's file system user and group, and the process
- * umask applies.  A name that is not strong vanishes with the last other owner.
+ * umask applies.  It gives no more rights than what it was made from.  A name that
+ * is not strong vanishes with the last other owner.  Opening a name for writing
+ * only gives EACCES.
  *
- * EEXIST: the name is taken.  EXDEV: the directory is another device's.
+ * EEXIST: the name is taken.  EXDEV: the directory is another device's, or the
+ * root of the file system.
  * ENOTDIR, EINVAL: not a directory of the object file system.  EACCES: the
  * directory may not be written.  EPERM: SHVERBS_RIGHT_SHARE is missing, or
  * SHVERBS_PUBLISH_STRONG without CAP_IPC_LOCK.  ENAMETOOLONG, ENOENT, EINVAL: not
- * a file name.
+ * a file name.  EINVAL: both a handle and an fd, or neither, or a mode beyond 0777.
  */
 enum shverbs_attrs_publish {
 	SHVERBS_ATTR_PUBLISH_OBJECT_ID,	/* in, const; with HANDLE */
