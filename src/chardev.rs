@@ -5,8 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::{
-    bindings,
-    dispatch,
+    bindings, dispatch,
     object::{
         device::Inner,
         Device,

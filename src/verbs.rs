@@ -111,7 +111,7 @@ pub(crate) use self::post::doorbell;
 fn objects<'a>(live: Option<&'a Live<'a>>, id: u16) -> impl Iterator<Item = &'static Object> + 'a {
     OBJECTS
         .iter()
-        .filter(move |o| o.id == id && live.map_or(true, |live| (o.needs)(live.ops())))
+        .filter(move |o| o.id == id && live.is_none_or(|live| (o.needs)(live.ops())))
 }
 
 /// Whether the device has such objects.

@@ -220,7 +220,9 @@ impl FileType for EventFile {
             Sort::Channel => size_of::<CompEvent>(),
             Sort::Async => size_of::<AsyncEvent>(),
         };
-        let event = this.queue.next(reading.nonblocking(), reading.len >= size)?;
+        let event = this
+            .queue
+            .next(reading.nonblocking(), reading.len >= size)?;
         let to: UserAddr = reading.to;
         match this.sort {
             Sort::Channel => to.write(&CompEvent {

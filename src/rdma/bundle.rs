@@ -15,8 +15,7 @@ use core::{
         ManuallyDrop,
         MaybeUninit, //
     },
-    ptr,
-    slice,
+    ptr, slice,
 };
 use kernel::prelude::*;
 

@@ -16,11 +16,12 @@ use crate::{
 };
 use kernel::prelude::*;
 
-pub(super) const COMMANDS: &[Command] = &[Command::new::<CreateCompChannel, CreateCompChannelResp>(
-    b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL,
-    create,
-)
-.no_udata()];
+pub(super) const COMMANDS: &[Command] =
+    &[Command::new::<CreateCompChannel, CreateCompChannelResp>(
+        b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL,
+        create,
+    )
+    .no_udata()];
 
 fn create(call: &mut Call<'_, '_>) -> Result {
     let _request: CreateCompChannel = call.request()?;

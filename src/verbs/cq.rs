@@ -119,7 +119,8 @@ pub(super) const COMMANDS: &[Command] = &[
 
 mod new {
     use crate::bindings as b;
-    pub(super) const HANDLE: u32 = b::uverbs_attrs_create_cq_cmd_attr_ids_UVERBS_ATTR_CREATE_CQ_HANDLE;
+    pub(super) const HANDLE: u32 =
+        b::uverbs_attrs_create_cq_cmd_attr_ids_UVERBS_ATTR_CREATE_CQ_HANDLE;
     pub(super) const CQE: u32 = b::uverbs_attrs_create_cq_cmd_attr_ids_UVERBS_ATTR_CREATE_CQ_CQE;
     pub(super) const USER_HANDLE: u32 =
         b::uverbs_attrs_create_cq_cmd_attr_ids_UVERBS_ATTR_CREATE_CQ_USER_HANDLE;
@@ -127,7 +128,8 @@ mod new {
         b::uverbs_attrs_create_cq_cmd_attr_ids_UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL;
     pub(super) const COMP_VECTOR: u32 =
         b::uverbs_attrs_create_cq_cmd_attr_ids_UVERBS_ATTR_CREATE_CQ_COMP_VECTOR;
-    pub(super) const FLAGS: u32 = b::uverbs_attrs_create_cq_cmd_attr_ids_UVERBS_ATTR_CREATE_CQ_FLAGS;
+    pub(super) const FLAGS: u32 =
+        b::uverbs_attrs_create_cq_cmd_attr_ids_UVERBS_ATTR_CREATE_CQ_FLAGS;
     pub(super) const RESP_CQE: u32 =
         b::uverbs_attrs_create_cq_cmd_attr_ids_UVERBS_ATTR_CREATE_CQ_RESP_CQE;
     pub(super) const EVENT_FD: u32 =
@@ -289,7 +291,8 @@ fn modify(call: &mut Call<'_, '_>) -> Result {
     }
     let found = call.find::<Cq>(i64::from(request.cq_handle))?;
     let cq = found.lock::<Cq>(Right::Modify)?;
-    cq.hw.moderate(request.attr.cq_count, request.attr.cq_period)
+    cq.hw
+        .moderate(request.attr.cq_count, request.attr.cq_period)
 }
 
 fn req_notify(call: &mut Call<'_, '_>) -> Result {

@@ -196,7 +196,8 @@ fn get_context(call: &mut Call<'_, '_>) -> Result {
     } else {
         KVec::new()
     };
-    call.file.make_context(call.live()?, &mut ucaps, call.bundle)
+    call.file
+        .make_context(call.live()?, &mut ucaps, call.bundle)
 }
 
 /// As [`get_context`], with a descriptor for asynchronous events.

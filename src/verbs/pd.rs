@@ -39,7 +39,9 @@ pub(super) const COMMANDS: &[Command] = &[
         bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DEALLOC_PD,
         |call| {
             let request: DeallocPd = call.request()?;
-            call.file.destroy::<Pd>(i64::from(request.pd_handle)).map(drop)
+            call.file
+                .destroy::<Pd>(i64::from(request.pd_handle))
+                .map(drop)
         },
     )
     .no_udata()

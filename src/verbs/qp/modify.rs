@@ -120,8 +120,12 @@ fn modify(call: &mut Call<'_, '_>, request: ModifyQp, rate_limit: u32) -> Result
         return Err(EPERM);
     }
     let mask = relevant(qp.hw.kind(), request.attr_mask);
-    qp.hw
-        .modify(call.live()?, &attrs(&request, rate_limit), mask, call.bundle)
+    qp.hw.modify(
+        call.live()?,
+        &attrs(&request, rate_limit),
+        mask,
+        call.bundle,
+    )
 }
 
 /// `EINVAL` for ports that the device has not, and for an alternate path that goes by another one
