@@ -63,6 +63,36 @@ wire! {
         solicited_only: u32,
     }
 
+    struct PollCq = ib_uverbs_poll_cq {
+        response: u64,
+        cq_handle: u32,
+        ne: u32,
+    }
+
+    /// Followed by [`Wc`]s.
+    struct PollCqResp = ib_uverbs_poll_cq_resp {
+        count: u32,
+        reserved: u32,
+    }
+
+    struct Wc = ib_uverbs_wc {
+        wr_id: u64,
+        status: u32,
+        opcode: u32,
+        vendor_err: u32,
+        byte_len: u32,
+        ex: u32,
+        qp_num: u32,
+        src_qp: u32,
+        wc_flags: u32,
+        pkey_index: u16,
+        slid: u16,
+        sl: u8,
+        dlid_path_bits: u8,
+        port_num: u8,
+        reserved: u8,
+    }
+
     struct DestroyCq = ib_uverbs_destroy_cq {
         response: u64,
         cq_handle: u32,

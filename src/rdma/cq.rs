@@ -6,6 +6,7 @@ use super::{
     bundle::Bundle,
     device::Live,
     face::Face,
+    qp::Qp,
     restrack,
     sink::{
         self,
@@ -19,7 +20,10 @@ use crate::{
     bindings,
     sys::num::Unsigned, //
 };
-use core::ptr::NonNull;
+use core::ptr::{
+    self,
+    NonNull, //
+};
 use kernel::{
     error::to_result,
     prelude::*,
@@ -62,6 +66,14 @@ pub(crate) struct Cq {
 unsafe impl Send for Cq {}
 // SAFETY: Drivers lock what concurrent calls share.
 unsafe impl Sync for Cq {}
+
+impl Completion {
+    /// Whether it is one of `qp`. The QP that the driver names may be gone by now, so that this is
+    /// all that may be asked of it.
+    pub(crate) fn is_of(&self, qp: &Qp) -> bool {
+        ptr::eq(self.wc.qp, qp.as_raw())
+    }
+}
 
 impl Cq {
     /// `EINVAL` for no room or a vector that the device lacks, `EOPNOTSUPP` if the device has no
@@ -165,6 +177,36 @@ impl Cq {
         Ok(())
     }
 
+    /// Takes the oldest completion, if there is one. `EOPNOTSUPP` if the driver leaves that to user
+    /// space.
+    pub(crate) fn poll(&self, live: &Live<'_>) -> Result<Option<Completion>> {
+        let poll = live.ops().poll_cq.ok_or(EOPNOTSUPP)?;
+        let mut wc = bindings::ib_wc::default();
+        // SAFETY: By the type's invariant, and there is room for one.
+        let n = unsafe { poll(self.as_raw(), 1, &mut wc) };
+        to_result(n.min(0))?;
+        if n == 0 {
+            return Ok(None);
+        }
+        // SAFETY: The device is valid.
+        let slid = unsafe {
+            bindings::shverbs_lid_to_user(live.as_raw(), u32::from(wc.port_num), wc.slid)
+        };
+        // SAFETY: Numbers, whichever of the union's fields the driver has filled.
+        let (wr_id, ex) = unsafe {
+            (
+                (&raw const wc.__bindgen_anon_1).cast::<u64>().read(),
+                (&raw const wc.ex).cast::<u32>().read(),
+            )
+        };
+        Ok(Some(Completion {
+            wc,
+            wr_id,
+            ex,
+            slid,
+        }))
+    }
+
     /// Gives it room for at least `cqe` completions. Errors are the driver's.
     pub(crate) fn resize(&self, live: &Live<'_>, cqe: u32, bundle: &mut Bundle<'_>) -> Result {
         let resize = live.ops().resize_user_cq.ok_or(EOPNOTSUPP)?;
@@ -194,4 +236,13 @@ impl Cq {
             Err(e) => Err((self, e)),
         }
     }
+}
+
+/// A completion that the driver has polled.
+pub(crate) struct Completion {
+    pub(crate) wc: bindings::ib_wc,
+    pub(crate) wr_id: u64,
+    /// Immediate data, or an invalidated rkey, as they are in `wc`.
+    pub(crate) ex: u32,
+    pub(crate) slid: u16,
 }

@@ -11,9 +11,12 @@ use crate::{
         ExCreateCq,
         ExCreateCqResp,
         ModifyCq,
+        PollCq,
+        PollCqResp,
         ReqNotifyCq,
         ResizeCq,
-        ResizeCqResp, //
+        ResizeCqResp,
+        Wc, //
     },
     bindings as b,
     dispatch::{
@@ -34,15 +37,23 @@ use crate::{
     object::{
         event_file::Sort,
         file::Entry,
-        kinds::Cq,
+        kinds::{
+            Cq,
+            Qp, //
+        },
+        Kind,
         Right,
         Seat, //
     },
     rdma::{
         self,
-        cq::Attrs,
+        cq::{
+            Attrs,
+            Completion, //
+        },
         handle::Reservation, //
-    }, //
+    },
+    sys::num::Unsigned, //
 };
 use kernel::{
     prelude::*,
@@ -86,9 +97,6 @@ pub(super) const METHODS: &[Method] = &[
     .after_removal(),
 ];
 
-/// Without `POLL_CQ`, which only drivers take whose libraries never send it: a completion that is
-/// polled in the kernel names its QP by a pointer, also once that QP is destroyed, and user space
-/// wants the number behind it.
 pub(super) const COMMANDS: &[Command] = &[
     Command::new::<CreateCq, CreateCqResp>(
         b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_CREATE_CQ,
@@ -103,6 +111,11 @@ pub(super) const COMMANDS: &[Command] = &[
     Command::new::<ReqNotifyCq, ()>(
         b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
         req_notify,
+    )
+    .no_udata(),
+    Command::new::<PollCq, PollCqResp>(
+        b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_POLL_CQ,
+        poll,
     )
     .no_udata(),
     Command::new::<DestroyCq, DestroyCqResp>(
@@ -300,6 +313,67 @@ fn req_notify(call: &mut Call<'_, '_>) -> Result {
     let found = call.find::<Cq>(i64::from(request.cq_handle))?;
     let cq = found.lock::<Cq>(Right::Use)?;
     cq.hw.arm(call.live()?, request.solicited_only != 0)
+}
+
+/// Writes each completion as it is polled, and then how many there are; no more than fit.
+fn poll(call: &mut Call<'_, '_>) -> Result {
+    let request: PollCq = call.request()?;
+    let found = call.find::<Cq>(i64::from(request.cq_handle))?;
+    let cq = found.lock::<Cq>(Right::Use)?;
+    let mut at = call.core_out.at.offset(size_of::<PollCqResp>())?;
+    let room = call.core_out.len.saturating_sub(size_of::<PollCqResp>()) / size_of::<Wc>();
+    let most = request.ne.min(u32::try_from(room).unwrap_or(u32::MAX));
+    let mut count = 0;
+    while count < most {
+        let Some(completion) = cq.hw.poll(call.live()?)? else {
+            break;
+        };
+        at.write(&wc(&completion, qp_number(call, &completion)?))?;
+        at = at.offset(size_of::<Wc>())?;
+        count += 1;
+    }
+    call.core_out.at.write(&PollCqResp { count, reserved: 0 })?;
+    call.core_written()
+}
+
+/// The number of the QP of a completion, which the driver names by its address: that of a QP which
+/// this file holds. Zero for one that it has given up; its address is not to be followed.
+fn qp_number(call: &Call<'_, '_>, completion: &Completion) -> Result<u32> {
+    for id in call.file.handles(Qp::ID)? {
+        // Those that go meanwhile, or are in use exclusively, have no completions to tell of.
+        let Ok(found) = call.find::<Qp>(i64::from(id)) else {
+            continue;
+        };
+        let number = found
+            .lock::<Qp>(Right::Use)
+            .ok()
+            .and_then(|qp| completion.is_of(&qp.hw).then(|| qp.hw.number()));
+        if let Some(number) = number {
+            return Ok(number);
+        }
+    }
+    Ok(0)
+}
+
+fn wc(completion: &Completion, qp_num: u32) -> Wc {
+    let wc = &completion.wc;
+    Wc {
+        wr_id: completion.wr_id,
+        status: wc.status,
+        opcode: wc.opcode,
+        vendor_err: wc.vendor_err,
+        byte_len: wc.byte_len,
+        ex: completion.ex,
+        qp_num,
+        src_qp: wc.src_qp,
+        wc_flags: wc.wc_flags.to_unsigned(),
+        pkey_index: wc.pkey_index,
+        slid: completion.slid,
+        sl: wc.sl,
+        dlid_path_bits: wc.dlid_path_bits,
+        port_num: u8::try_from(wc.port_num & 0xff).unwrap_or(0),
+        reserved: 0,
+    }
 }
 
 fn destroy_resp(reported: Reported) -> DestroyCqResp {
