@@ -38,7 +38,7 @@ struct Shverbs {
 impl kernel::Module for Shverbs {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let regions = sys::chrdev::Regions::new().inspect_err(|_| {
-            pr_err!("ib_uverbs has the device numbers: unload it first (modprobe -r rdma_ucm ib_uverbs)\n");
+            pr_err!("the device numbers of InfiniBand verbs are taken: unload ib_uverbs first\n");
         })?;
         let class = rdma::class::Registration::new(chardev::class())?;
         let objfs = objfs::Registration::new()?;
