@@ -3,7 +3,6 @@
 //! Owners of objects of any kind, as handles, object fds and names hold them.
 
 use super::{
-    context::Context,
     kinds::{
         Ah,
         Cq,
@@ -70,9 +69,9 @@ macro_rules! any {
                 }
             }
 
-            pub(crate) fn context(&self) -> &Arc<Context> {
+            pub(crate) fn device(&self) -> &Device {
                 match self {
-                    $(Self::$kind(owner) => owner.context(),)*
+                    $(Self::$kind(owner) => owner.device(),)*
                 }
             }
 
@@ -138,9 +137,6 @@ macro_rules! any {
 any!(Pd, Mr, Mw, Cq, Srq, Ah, Qp);
 
 impl AnyOwner {
-    pub(crate) fn device(&self) -> &Device {
-        self.context().device()
-    }
 }
 
 impl AnyOwner {

@@ -7,6 +7,7 @@
 
 use super::{
     context::Context,
+    device::Device,
     kinds::Kind,
     registry::{
         Mortal,
@@ -32,6 +33,7 @@ use kernel::{
     new_mutex,
     prelude::*,
     sync::{
+        aref::ARef,
         atomic::{
             Acquire,
             Atomic,
@@ -65,13 +67,20 @@ pub(crate) trait Obituary: Send + Sync {
 pub(crate) struct Object<K: Kind> {
     owners: Atomic<u64>,
     /// None once the hardware object is destroyed.
-    state: UseLock<Option<K>>,
-    context: Arc<Context>,
+    state: UseLock<Option<Alive<K>>>,
+    device: ARef<Device>,
     place: MovingPlace,
     /// The bytes that the driver answered when it made the object.
     response: KVec<u8>,
     #[pin]
     watchers: Mutex<KVec<Arc<dyn Obituary>>>,
+}
+
+/// What there is of an object as long as its hardware is: fields go in this order, so that the
+/// context outlives what is in it. Whoever only knows the object does not keep it.
+struct Alive<K> {
+    hardware: K,
+    context: Arc<Context>,
 }
 
 /// One who holds an object for itself, in [`Object::owners`].
@@ -100,7 +109,7 @@ pub(crate) struct Weak<K: Kind>(Arc<Object<K>>);
 
 /// An object in use: it is not destroyed or changed before this is dropped.
 pub(crate) struct InUse<'a, K: Kind> {
-    hardware: SharedSome<'a, K>,
+    alive: SharedSome<'a, Alive<K>>,
     owner: &'a Owner<K>,
 }
 
@@ -121,12 +130,13 @@ impl<K: Kind> Seat<K> {
 
     /// The object, with its first owner.
     pub(crate) fn fill(self, context: Arc<Context>, hardware: K, response: KVec<u8>) -> Owner<K> {
-        let place = context.device().objects().next_place();
+        let device = ARef::from(context.device());
+        let place = device.objects().next_place();
         let object = self.memory.pin_init_with(pin_init!(Object {
             // INVARIANT: The owner below.
             owners: Atomic::new(HOLDER),
-            state: UseLock::new(Some(hardware)),
-            context,
+            state: UseLock::new(Some(Alive { hardware, context })),
+            device,
             place: MovingPlace::new(place),
             response,
             watchers <- new_mutex!(KVec::new()),
@@ -135,7 +145,7 @@ impl<K: Kind> Seat<K> {
             Ok(object) => object.into(),
             Err(never) => match never {},
         };
-        let registry = object.context.device().objects();
+        let registry = object.device.objects();
         registry.enter(self.room, place, object.clone());
         // INVARIANT: The count of one is this one's.
         Owner {
@@ -152,7 +162,7 @@ impl<K: Kind> Owner<K> {
     /// once it has waited for all [`Live`]s.
     pub(crate) fn lock<'a>(&'a self, _live: &'a Live<'_>) -> Result<InUse<'a, K>> {
         Ok(InUse {
-            hardware: self.object.state.try_shared()?.some().ok_or(EIO)?,
+            alive: self.object.state.try_shared()?.some().ok_or(EIO)?,
             owner: self,
         })
     }
@@ -168,15 +178,14 @@ impl<K: Kind> Owner<K> {
     ) -> Result<R> {
         let room = Room::new()?;
         let mut state = self.object.state.try_exclusive()?;
-        let hardware = state.as_mut().ok_or(EIO)?;
+        let alive = state.as_mut().ok_or(EIO)?;
         // New children need the object in use.
         if self.object.owners.load(Relaxed) >= CHILD {
             return Err(EBUSY);
         }
-        let result = f(hardware);
+        let result = f(&mut alive.hardware);
         self.object
-            .context
-            .device()
+            .device
             .objects()
             .renew(room, &self.object.place);
         result
@@ -214,8 +223,8 @@ impl<K: Kind> Owner<K> {
         Weak(self.object.clone())
     }
 
-    pub(crate) fn context(&self) -> &Arc<Context> {
-        &self.object.context
+    pub(crate) fn device(&self) -> &Device {
+        &self.object.device
     }
 
     /// The bytes that the driver answered when it made the object.
@@ -234,7 +243,7 @@ impl<K: Kind> Owner<K> {
         self.forget_moot_watchers()?;
         self.object.watchers.lock().push(watcher, GFP_KERNEL)?;
         // Device removal destroys objects that have owners.
-        let gone = match self.context().device().live() {
+        let gone = match self.device().live() {
             Ok(_live) => self
                 .object
                 .state
@@ -322,13 +331,13 @@ impl<K: Kind> Object<K> {
     /// As [`Kind::check`].
     fn check(&self) -> Result {
         let state = self.state.try_shared()?;
-        state.as_ref().map_or(Ok(()), K::check)
+        state.as_ref().map_or(Ok(()), |alive| alive.hardware.check())
     }
 
     /// Destroys the hardware object, if it is there. On failure nothing has changed.
     fn bury(&self) -> Result {
         // Without a device its removal does this, or has done it. The object stays listed for it.
-        let Ok(live) = self.context.device().live() else {
+        let Ok(live) = self.device.live() else {
             return Ok(());
         };
         self.destroy(&live)?;
@@ -339,12 +348,11 @@ impl<K: Kind> Object<K> {
 
     fn destroy(&self, live: &Live<'_>) -> Result {
         let mut state = self.state.try_exclusive()?;
-        let Some(hardware) = state.take() else {
+        let Some(Alive { hardware, context }) = state.take() else {
             return Ok(());
         };
-        let home = self.context.home();
         let mut left = Some(hardware);
-        Bundle::with_none(home, |bundle| {
+        let destroyed = Bundle::with_none(context.home(), |bundle| {
             let Some(hardware) = left.take() else {
                 return Ok(());
             };
@@ -352,8 +360,9 @@ impl<K: Kind> Object<K> {
                 left = Some(hardware);
                 e
             })
-        })
-        .inspect_err(|_| *state = left.take())
+        });
+        *state = left.map(|hardware| Alive { hardware, context });
+        destroyed
     }
 
     /// Destroys the hardware object for whoever cannot be told that it failed.
@@ -368,7 +377,7 @@ impl<K: Kind> Object<K> {
     /// use by the hardware.
     fn leak(&self, e: Error) {
         dev_err!(
-            self.context.device().dev(),
+            self.device.dev(),
             "{} cannot be destroyed ({}) and is leaked\n",
             K::NAME,
             e.to_errno()
@@ -376,12 +385,11 @@ impl<K: Kind> Object<K> {
         if let Ok(mut state) = self.state.try_exclusive() {
             mem::forget(state.take());
         }
-        mem::forget(self.context.clone());
     }
 
     /// Takes the object off the list of those that live, and tells those who watch.
     fn announce(&self) {
-        self.context.device().objects().leave(self.place.get());
+        self.device.objects().leave(self.place.get());
         self.tell();
     }
 
@@ -413,7 +421,7 @@ impl<K: Kind> Deref for InUse<'_, K> {
     type Target = K;
 
     fn deref(&self) -> &K {
-        &self.hardware
+        &self.alive.hardware
     }
 }
 

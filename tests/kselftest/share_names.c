@@ -249,6 +249,29 @@ TEST_F(names, weak_does_not_keep)
 	EXPECT_EQ(0, uv_vmpin_kb());
 }
 
+/* Neither the object nor its context, by a look at a name. */
+TEST_F(names, who_looks_keeps_nothing)
+{
+	struct sh *sh = &self->sh;
+	struct sh_name where = { self->dir, "seen", 0600, 0 };
+	struct uv_ctx ctx;
+	struct uv_mr mr;
+	__u32 pd;
+	int fd;
+
+	ASSERT_EQ(0, uv_ctx_open(&ctx));
+	ASSERT_EQ(0, uv_pd_alloc(ctx.fd, UV_WRITE, &pd));
+	ASSERT_EQ(0, uv_mr_reg(ctx.fd, pd, sh->memory, SH_MR_SIZE,
+			       UV_ACCESS_ALL, &mr));
+	ASSERT_EQ(0, sh_publish(ctx.fd, UVERBS_OBJECT_MR, mr.handle, &where));
+	fd = openat(self->dir, "seen", O_PATH);
+	ASSERT_GE(fd, 0);
+	uv_ctx_close(&ctx);
+	EXPECT_TRUE(uv_res_settles(&sh->made, 2000));
+	EXPECT_TRUE(sh_vanishes(self->dir, "seen", 2000));
+	close(fd);
+}
+
 TEST_F(names, several_of_one_object)
 {
 	struct sh *sh = &self->sh;
