@@ -5,6 +5,7 @@
 use super::method::UHW_OUT;
 use crate::sys::num::Signed;
 use crate::{
+    backend,
     events::Subscribed,
     object::{
         file::{
@@ -312,7 +313,7 @@ impl<'a, 'b> Call<'a, 'b> {
         hardware: K,
     ) -> Result<Owner<K>> {
         let context = self.context()?.clone();
-        let response = match self.driver_response() {
+        let response = match self.driver_response::<K>() {
             Ok(response) => response,
             Err(e) => {
                 // Destroys it.
@@ -367,11 +368,15 @@ impl<'a, 'b> Call<'a, 'b> {
         self.fd = Some(fd);
     }
 
-    /// What the driver has answered, for those who import the object. It was written to the
-    /// caller's memory, and is read back from there: the caller can lie, to those who trust it.
-    fn driver_response(&self) -> Result<KVec<u8>> {
+    /// What the driver has answered, for those who import the object, where that can be. It was
+    /// written to the caller's memory, and is read back from there: the caller can lie, to those who
+    /// trust it.
+    fn driver_response<K: Kind>(&self) -> Result<KVec<u8>> {
         const MOST: usize = 256;
         let out = self.bundle.udata_out();
+        if out.len == 0 || backend::of(self.live()?).check_shareable(K::ID).is_err() {
+            return Ok(KVec::new());
+        }
         let mut bytes = KVec::from_elem(0, out.len.min(MOST), GFP_KERNEL)?;
         // What cannot be read was not written: then the driver has nothing to say.
         if out.at.read_bytes(&mut bytes).is_err() {

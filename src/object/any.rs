@@ -136,8 +136,7 @@ macro_rules! any {
 
 any!(Pd, Mr, Mw, Cq, Srq, Ah, Qp);
 
-impl AnyOwner {
-}
+impl AnyOwner {}
 
 impl AnyOwner {
     /// In bytes; zero where a kind has no size, or the object is gone.

@@ -184,10 +184,7 @@ impl<K: Kind> Owner<K> {
             return Err(EBUSY);
         }
         let result = f(&mut alive.hardware);
-        self.object
-            .device
-            .objects()
-            .renew(room, &self.object.place);
+        self.object.device.objects().renew(room, &self.object.place);
         result
     }
 
@@ -331,7 +328,9 @@ impl<K: Kind> Object<K> {
     /// As [`Kind::check`].
     fn check(&self) -> Result {
         let state = self.state.try_shared()?;
-        state.as_ref().map_or(Ok(()), |alive| alive.hardware.check())
+        state
+            .as_ref()
+            .map_or(Ok(()), |alive| alive.hardware.check())
     }
 
     /// Destroys the hardware object, if it is there. On failure nothing has changed.

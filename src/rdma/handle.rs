@@ -211,17 +211,88 @@ fn erase_id(table: &UFile, id: u32) {
     unsafe { bindings::xa_erase(xa(table), id as usize) };
 }
 
-/// Where the search for a free id begins, so that an id is not used again soon.
-pub(crate) struct NextId(UnsafeCell<u32>);
+/// Which id comes next, so that an id is not used again soon.
+///
+/// The next one is reserved ahead. So the node of the table that ids are taken from does not come and
+/// go with each handle.
+pub(crate) struct NextId(UnsafeCell<Next>);
 
-// SAFETY: Accessed under the table's lock only, in `Reservation::new`.
+struct Next {
+    /// Where the search for a free id begins.
+    search: u32,
+    reserved: Option<u32>,
+}
+
+// SAFETY: Accessed under the table's lock only, in `take`.
 unsafe impl Send for NextId {}
-// SAFETY: Accessed under the table's lock only, in `Reservation::new`.
+// SAFETY: Accessed under the table's lock only, in `take`.
 unsafe impl Sync for NextId {}
 
 impl NextId {
     pub(crate) const fn new() -> Self {
-        Self(UnsafeCell::new(0))
+        Self(UnsafeCell::new(Next {
+            search: 0,
+            reserved: None,
+        }))
+    }
+
+    /// Takes the reserved id of `table`, whose own this must be, and reserves another.
+    fn take(&self, table: &UFile) -> Result<u32> {
+        let _lock = TableLock::new(table);
+        loop {
+            // SAFETY: Locked; the lock may be dropped for memory, but is held again on return.
+            let found = unsafe { reserve(table, &raw mut (*self.0.get()).search) }?;
+            // SAFETY: Locked.
+            let reserved = unsafe { &mut (*self.0.get()).reserved };
+            if let Some(id) = reserved.replace(found) {
+                return Ok(id);
+            }
+        }
+    }
+}
+
+/// Reserves a free id by an entry that nobody sees.
+///
+/// # Safety
+///
+/// The table must be locked, and `search` be guarded by that.
+unsafe fn reserve(table: &UFile, search: *mut u32) -> Result<u32> {
+    let mut id = 0;
+    let limit = bindings::xa_limit {
+        min: 0,
+        max: u32::MAX,
+    };
+    // SAFETY: By this function's contract.
+    let found = unsafe {
+        bindings::__xa_alloc_cyclic(
+            xa(table),
+            &mut id,
+            ptr::null_mut(),
+            limit,
+            search,
+            bindings::GFP_KERNEL,
+        )
+    };
+    // 1 tells that the search has wrapped round.
+    to_result(found.min(0))?;
+    Ok(id)
+}
+
+/// The lock of a table.
+struct TableLock<'a>(&'a UFile);
+
+impl<'a> TableLock<'a> {
+    fn new(table: &'a UFile) -> Self {
+        // SAFETY: The table is initialised.
+        unsafe { bindings::xa_lock(xa(table)) };
+        Self(table)
+    }
+}
+
+impl Drop for TableLock<'_> {
+    fn drop(&mut self) {
+        // SAFETY: Locked in `new`.
+        unsafe { bindings::xa_unlock(xa(self.0)) };
     }
 }
 
@@ -253,28 +324,7 @@ impl<'a, P> Reservation<'a, P> {
             bindings::INIT_LIST_HEAD(&raw mut (*raw).list);
         }
         let handle = Handle(handle, PhantomData);
-        let mut id = 0;
-        let limit = bindings::xa_limit {
-            min: 0,
-            max: u32::MAX,
-        };
-        // SAFETY: The table is initialised.
-        unsafe { bindings::xa_lock(xa(table)) };
-        // SAFETY: Locked; a null entry reserves the id.
-        let found = unsafe {
-            bindings::__xa_alloc_cyclic(
-                xa(table),
-                &mut id,
-                ptr::null_mut(),
-                limit,
-                next.0.get(),
-                bindings::GFP_KERNEL,
-            )
-        };
-        // SAFETY: Locked above.
-        unsafe { bindings::xa_unlock(xa(table)) };
-        // 1 tells that the search has wrapped round.
-        to_result(found.min(0))?;
+        let id = next.take(table)?;
         // SAFETY: Ours alone.
         unsafe { (*handle.uobject()).id = id.to_signed() };
         Ok(Self { table, id, handle })

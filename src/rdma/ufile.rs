@@ -296,4 +296,11 @@ pub(super) mod tests {
             &self.0
         }
     }
+
+    impl Drop for TestFile {
+        fn drop(&mut self) {
+            // SAFETY: Initialised, and nobody uses it any more.
+            unsafe { bindings::xa_destroy(&raw mut (*self.0.as_raw()).idr) };
+        }
+    }
 }

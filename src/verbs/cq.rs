@@ -113,11 +113,8 @@ pub(super) const COMMANDS: &[Command] = &[
         req_notify,
     )
     .no_udata(),
-    Command::new::<PollCq, PollCqResp>(
-        b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_POLL_CQ,
-        poll,
-    )
-    .no_udata(),
+    Command::new::<PollCq, PollCqResp>(b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_POLL_CQ, poll)
+        .no_udata(),
     Command::new::<DestroyCq, DestroyCqResp>(
         b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DESTROY_CQ,
         |call| {
