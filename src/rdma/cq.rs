@@ -189,9 +189,7 @@ impl Cq {
             return Ok(None);
         }
         // SAFETY: The device is valid.
-        let slid = unsafe {
-            bindings::shverbs_lid_to_user(live.as_raw(), u32::from(wc.port_num), wc.slid)
-        };
+        let slid = unsafe { bindings::shverbs_lid_to_user(live.as_raw(), wc.port_num, wc.slid) };
         // SAFETY: Numbers, whichever of the union's fields the driver has filled.
         let (wr_id, ex) = unsafe {
             (
