@@ -97,6 +97,7 @@ bench-profile: ## instructions of each function, on both
 .PHONY: install
 install: ## the module for RELEASE and the modprobe rule; DESTDIR is honoured
 	@[ -e $(KO) ] || { echo "no $(KO): run make first"; exit 1; }
+	@[ -n "$(DESTDIR)" ] || command -v depmod >/dev/null || { echo "no depmod here: install kmod first"; exit 1; }
 	install -D -m 644 $(KO) $(MODULES_DIR)/shverbs.ko
 	install -D -m 644 scripts/shverbs.conf $(MODPROBE_DIR)/shverbs.conf
 	$(if $(DESTDIR),,depmod $(RELEASE))
