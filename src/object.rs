@@ -11,7 +11,13 @@
 //!   object fd ───────┼─ Owner ─ Object ─┬─ hardware object
 //!   strong Name ─────┘                  ├─ Owners of its parents (an MR's PD)
 //!                                       └─ Context ─ driver's ucontext
+//!   File ────────────┐                     │
+//!   object fd ───────┼─ Holder ────────────┘
+//!   strong Name ─────┘
 //! ```
+//!
+//! A Context lives as long as anything here owns it; that others can attach to it, as long as it has
+//! a [`context::Holder`].
 
 #![forbid(unsafe_code)]
 
@@ -23,9 +29,11 @@ pub(crate) mod fd;
 pub(crate) mod file;
 pub(crate) mod kinds;
 pub(crate) mod name;
+mod obituary;
 pub(crate) mod owner;
 pub(crate) mod registry;
 pub(crate) mod rights;
+pub(crate) mod shared;
 
 pub(crate) use self::{
     any::AnyOwner,
@@ -36,13 +44,14 @@ pub(crate) use self::{
         OpenFile, //
     },
     kinds::Kind,
+    obituary::Obituary,
     owner::{
-        Obituary,
         Owner,
         Seat, //
     },
     rights::{
         Right,
         Rights, //
-    }, //
+    },
+    shared::Shared, //
 };

@@ -18,7 +18,7 @@
 //! 5. `namespace_sem`, which the VFS takes where something was mounted on a name that goes, and
 //!    holds while it shows mount options.
 //!
-//! No [`AnyOwner`] is dropped under any of them: a strong name's is [`Deferred`].
+//! No [`Shared`] is dropped under any of them: a strong name's is [`Deferred`].
 
 #![forbid(unsafe_code)]
 
@@ -34,10 +34,10 @@ use self::{
 use crate::{
     object::{
         name::Name,
-        AnyOwner,
         Device,
         Obituary,
-        Rights, //
+        Rights,
+        Shared, //
     },
     sys::{
         deferred::Deferred,
@@ -98,14 +98,14 @@ pub(crate) fn device_removed(device: &Device) {
     }
 }
 
-/// Gives the object of `owner` the name `name` in the directory `dir`, as `SHVERBS_METHOD_PUBLISH`
+/// Gives what is `shared` the name `name` in the directory `dir`, as `SHVERBS_METHOD_PUBLISH`
 /// says, whose errors these are. The caller has seen to rights and to what a `strong` name needs,
 /// and holds no lock that the destruction of an object takes.
 pub(crate) fn publish(
     dir: &LocalFile,
     name: &[u8],
     mode: u16,
-    owner: AnyOwner,
+    shared: Shared,
     rights: Rights,
     strong: bool,
 ) -> Result {
@@ -116,18 +116,18 @@ pub(crate) fn publish(
     let place = dir.data()?;
     if !place
         .device()
-        .is_some_and(|device| ptr::eq(device, owner.device()))
+        .is_some_and(|device| ptr::eq(device, shared.device()))
     {
         return Err(EXDEV);
     }
     let held = if strong {
-        Name::strong(Deferred::new(c"[shverbs-name]", owner.clone())?, rights)
+        Name::strong(Deferred::new(c"[shverbs-name]", shared.clone())?, rights)
     } else {
-        Name::weak(owner.downgrade(), rights)
+        Name::weak(shared.downgrade(), rights)
     };
     let tombstone = Tombstone::new(place.graves())?;
-    tombstone.carve(dir.create(name, mode, owner.size(), held)?);
-    owner
+    tombstone.carve(dir.create(name, mode, shared.size(), held)?);
+    shared
         .on_death(tombstone.clone())
         .inspect_err(|_| tombstone.gone())
 }

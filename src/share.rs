@@ -4,7 +4,9 @@
 
 #![forbid(unsafe_code)]
 
+mod attach;
 mod export;
+mod held;
 mod import;
 mod info;
 mod publish;
@@ -18,4 +20,5 @@ pub(crate) const METHODS: &[Method] = &[
     import::METHOD,
     publish::METHOD,
     release::METHOD,
+    attach::METHOD,
 ];

@@ -18,6 +18,7 @@ impl Backend for Generic {
     fn shareable(&self) -> u64 {
         const {
             bits(&[
+                b::uverbs_default_objects_UVERBS_OBJECT_DEVICE,
                 b::uverbs_default_objects_UVERBS_OBJECT_PD,
                 b::uverbs_default_objects_UVERBS_OBJECT_MR,
             ])

@@ -368,21 +368,13 @@ impl<'a, 'b> Call<'a, 'b> {
         self.fd = Some(fd);
     }
 
-    /// What the driver has answered, for those who import the object, where that can be. It was
-    /// written to the caller's memory, and is read back from there: the caller can lie, to those who
-    /// trust it.
+    /// What the driver has answered, for those who import the object, where that can be.
     fn driver_response<K: Kind>(&self) -> Result<KVec<u8>> {
-        const MOST: usize = 256;
         let out = self.bundle.udata_out();
         if out.len == 0 || backend::of(self.live()?).check_shareable(K::ID).is_err() {
             return Ok(KVec::new());
         }
-        let mut bytes = KVec::from_elem(0, out.len.min(MOST), GFP_KERNEL)?;
-        // What cannot be read was not written: then the driver has nothing to say.
-        if out.at.read_bytes(&mut bytes).is_err() {
-            bytes.truncate(0);
-        }
-        Ok(bytes)
+        self.bundle.driver_answer()
     }
 
     /// The call has succeeded: what it made becomes visible.

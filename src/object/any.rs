@@ -13,8 +13,8 @@ use super::{
         Qp,
         Srq, //
     },
+    obituary::Obituary,
     owner::{
-        Obituary,
         Owner,
         Weak, //
     },
@@ -29,7 +29,6 @@ use crate::{
 };
 use core::ffi::c_void;
 use kernel::{
-    fmt,
     prelude::*,
     sync::Arc, //
 };
@@ -157,26 +156,5 @@ impl AnyOwner {
             Self::Qp(qp) => Some(qp.lock(live)?.subscribers.clone()),
             _ => None,
         })
-    }
-
-    /// What `cat` of a name shows.
-    pub(crate) fn description(&self) -> Description<'_> {
-        Description(self)
-    }
-}
-
-/// `key: value` lines.
-pub(crate) struct Description<'a>(&'a AnyOwner);
-
-impl fmt::Display for Description<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let owner = self.0;
-        writeln!(f, "kind: {}", owner.kind())?;
-        if let Ok(live) = owner.device().live() {
-            writeln!(f, "device: {}", live.name().to_str().unwrap_or("?"))?;
-        }
-        writeln!(f, "size: {}", owner.size())?;
-        // Whoever reads this owns it meanwhile.
-        writeln!(f, "owners: {}", owner.owners().saturating_sub(1))
     }
 }

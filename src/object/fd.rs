@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Object fds: descriptors that own an object, to be passed to other processes.
+//! Object fds: descriptors that own an object or a context, to be passed to other processes.
 
 use super::{
-    any::AnyOwner,
     name::Name,
-    rights::Rights, //
+    rights::Rights,
+    shared::Shared, //
 };
 use crate::sys::file::{
     Access,
@@ -22,19 +22,19 @@ use kernel::{
     },
 };
 
-/// An object, owned by a `struct file`.
+/// What is owned by a `struct file`.
 pub(crate) struct ObjectFd {
-    owner: AnyOwner,
+    shared: Shared,
     rights: Rights,
 }
 
 impl ObjectFd {
-    pub(crate) fn new(owner: AnyOwner, rights: Rights) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self { owner, rights }, GFP_KERNEL)?)
+    pub(crate) fn new(shared: Shared, rights: Rights) -> Result<Arc<Self>> {
+        Ok(Arc::new(Self { shared, rights }, GFP_KERNEL)?)
     }
 
-    pub(crate) fn owner(&self) -> &AnyOwner {
-        &self.owner
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     pub(crate) fn rights(&self) -> Rights {
@@ -58,7 +58,7 @@ impl FileType for ObjectFd {
     }
 
     fn read(this: ArcBorrow<'_, Self>, reading: Reading<'_>) -> Result<usize> {
-        let text = CString::try_from_fmt(fmt!("{}", this.owner.description()))?;
+        let text = CString::try_from_fmt(fmt!("{}", this.shared.description()))?;
         reading.answer_from(text.to_bytes())
     }
 }

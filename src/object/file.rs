@@ -7,7 +7,10 @@ use super::{
         self,
         AnyOwner, //
     },
-    context::Context,
+    context::{
+        Context,
+        Holder, //
+    },
     device::Device,
     event_file::EventFiles,
     kinds::Kind,
@@ -49,12 +52,19 @@ use kernel::{
 #[pin_data]
 pub(crate) struct File {
     device: ARef<Device>,
-    context: SetOnce<Arc<Context>>,
-    /// Held while a context is being made.
+    attached: SetOnce<Attached>,
+    /// Held while the file gets its context.
     #[pin]
     attaching: Mutex<()>,
     next: NextId,
     events: Arc<EventFiles>,
+}
+
+/// The context of a File, its own or another's.
+struct Attached {
+    context: Holder,
+    /// All, or those of the object fd that it was attached by.
+    rights: Rights,
 }
 
 /// A [`File`] with the C structure that drivers see.
@@ -100,7 +110,7 @@ impl File {
     pub(crate) fn new(device: &Device) -> impl PinInit<Self, Error> {
         let device = ARef::from(device);
         try_pin_init!(Self {
-            context: SetOnce::new(),
+            attached: SetOnce::new(),
             attaching <- new_mutex!(()),
             next: NextId::new(),
             // Last, as nobody tells it if anything else fails.
@@ -115,7 +125,14 @@ impl File {
 
     /// The context; `EINVAL` before there is one.
     pub(crate) fn context(&self) -> Result<&Arc<Context>> {
-        self.context.as_ref().ok_or(EINVAL)
+        Ok(self.holder()?.0.context())
+    }
+
+    /// This file as a holder of its context, and what it may do with that; `EINVAL` before there is
+    /// one.
+    pub(crate) fn holder(&self) -> Result<(&Holder, Rights)> {
+        let attached = self.attached.as_ref().ok_or(EINVAL)?;
+        Ok((&attached.context, attached.rights))
     }
 
     /// The event files that were made on this file.
@@ -132,15 +149,30 @@ impl OpenFile {
         ucaps: &mut [i32],
         bundle: &mut Bundle<'_>,
     ) -> Result {
+        self.set_context(Rights::all(), || {
+            Context::make(&self.data().device, live, ucaps, bundle)
+        })
+    }
+
+    /// Attaches the file to a context of its device. `EINVAL` if it has one, `EIO` if the driver's
+    /// context is gone.
+    pub(crate) fn attach(&self, live: &Live<'_>, context: &Holder, rights: Rights) -> Result {
+        self.set_context(rights, || {
+            context.lock(live)?;
+            Ok(context.clone())
+        })
+    }
+
+    fn set_context(&self, rights: Rights, get: impl FnOnce() -> Result<Holder>) -> Result {
         let file = self.data();
         let _attaching = file.attaching.lock();
-        if file.context.as_ref().is_some() {
+        if file.attached.as_ref().is_some() {
             return Err(EINVAL);
         }
-        let context = Context::new(&file.device, live, ucaps, bundle)?;
+        let context = get()?;
         self.ufile().adopt_ucontext(context.home());
         // Nobody else gets here, so this is the first.
-        file.context.populate(context);
+        file.attached.populate(Attached { context, rights });
         Ok(())
     }
 

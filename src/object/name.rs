@@ -3,14 +3,14 @@
 //! Names: what a file of the object file system stands for.
 
 use super::{
-    any::{
-        AnyOwner,
-        AnyWeak, //
-    },
     fd::ObjectFd,
     rights::{
         Right,
         Rights, //
+    },
+    shared::{
+        Shared,
+        WeakShared, //
     },
 };
 use crate::sys::{
@@ -31,14 +31,14 @@ pub(crate) struct Name {
 /// A name knows its object, or owns it.
 enum Object {
     /// Vanishes with the last other owner.
-    Weak(AnyWeak),
+    Weak(WeakShared),
     /// Owns the object until it is unlinked.
-    Strong(Deferred<AnyOwner>),
+    Strong(Deferred<Shared>),
 }
 
 impl Name {
     /// Vanishes with the last other owner of the object.
-    pub(crate) fn weak(object: AnyWeak, rights: Rights) -> Self {
+    pub(crate) fn weak(object: WeakShared, rights: Rights) -> Self {
         Self {
             object: Object::Weak(object),
             rights,
@@ -46,7 +46,7 @@ impl Name {
     }
 
     /// Owns the object until it is unlinked.
-    pub(crate) fn strong(object: Deferred<AnyOwner>, rights: Rights) -> Self {
+    pub(crate) fn strong(object: Deferred<Shared>, rights: Rights) -> Self {
         Self {
             object: Object::Strong(object),
             rights,
@@ -54,10 +54,10 @@ impl Name {
     }
 
     /// The object; `ENOENT` if it is gone.
-    pub(crate) fn owner(&self) -> Result<AnyOwner> {
+    pub(crate) fn shared(&self) -> Result<Shared> {
         match &self.object {
             Object::Weak(weak) => weak.upgrade().ok_or(ENOENT),
-            Object::Strong(owner) => Ok(AnyOwner::clone(owner)),
+            Object::Strong(shared) => Ok(Shared::clone(shared)),
         }
     }
 
@@ -68,6 +68,6 @@ impl Name {
             Access::ReadWrite => Right::Use | Right::Modify,
             Access::WriteOnly => return Err(EACCES),
         };
-        ObjectFd::new(self.owner()?, rights & self.rights)
+        ObjectFd::new(self.shared()?, rights & self.rights)
     }
 }

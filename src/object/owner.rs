@@ -2,13 +2,17 @@
 
 //! Objects and their owners.
 //!
-//! Lock order: [`Object::state`] is tried and never waited for; `watchers` and the registry's lock
-//! are taken last, and nothing is called or dropped under them.
+//! Lock order: [`Object::state`] is tried and never waited for; the locks of [`Watchers`] and of the
+//! registry are taken last, and nothing is called or dropped under them.
 
 use super::{
     context::Context,
     device::Device,
     kinds::Kind,
+    obituary::{
+        Obituary,
+        Watchers, //
+    },
     registry::{
         Mortal,
         MovingPlace,
@@ -30,7 +34,6 @@ use core::{
     ops::Deref, //
 };
 use kernel::{
-    new_mutex,
     prelude::*,
     sync::{
         aref::ARef,
@@ -42,19 +45,9 @@ use kernel::{
             Release, //
         },
         Arc,
-        Mutex,
         UniqueArc, //
     },
 };
-
-/// Somebody who wants to know when an object has gone.
-pub(crate) trait Obituary: Send + Sync {
-    /// Called once, in process context, with no lock of this module held.
-    fn gone(&self);
-
-    /// Whether the call would do nothing any more, so that this need not be kept.
-    fn is_moot(&self) -> bool;
-}
 
 /// One hardware object, whose memory outlives it while somebody looks.
 ///
@@ -73,7 +66,7 @@ pub(crate) struct Object<K: Kind> {
     /// The bytes that the driver answered when it made the object.
     response: KVec<u8>,
     #[pin]
-    watchers: Mutex<KVec<Arc<dyn Obituary>>>,
+    watchers: Watchers,
 }
 
 /// What there is of an object as long as its hardware is: fields go in this order, so that the
@@ -139,7 +132,7 @@ impl<K: Kind> Seat<K> {
             device,
             place: MovingPlace::new(place),
             response,
-            watchers <- new_mutex!(KVec::new()),
+            watchers <- Watchers::new(),
         }));
         let object: Arc<Object<K>> = match object {
             Ok(object) => object.into(),
@@ -237,8 +230,7 @@ impl<K: Kind> Owner<K> {
 
     /// Asks for a call when the object is gone. If it is gone already the call comes at once.
     pub(crate) fn on_death(&self, watcher: Arc<dyn Obituary>) -> Result {
-        self.forget_moot_watchers()?;
-        self.object.watchers.lock().push(watcher, GFP_KERNEL)?;
+        self.object.watchers.add(watcher)?;
         // Device removal destroys objects that have owners.
         let gone = match self.device().live() {
             Ok(_live) => self
@@ -249,28 +241,7 @@ impl<K: Kind> Owner<K> {
             Err(_) => true,
         };
         if gone {
-            self.object.tell();
-        }
-        Ok(())
-    }
-
-    /// Whoever publishes and unlinks an object again and again leaves as many watchers. They are
-    /// asked each time the list is full, and not under its lock; should the object go meanwhile, our
-    /// caller sees that.
-    fn forget_moot_watchers(&self) -> Result {
-        let mut watchers = {
-            let mut watchers = self.object.watchers.lock();
-            if watchers.len() < watchers.capacity() {
-                return Ok(());
-            }
-            mem::take(&mut *watchers)
-        };
-        watchers.retain(|watcher| !watcher.is_moot());
-        let mut now = self.object.watchers.lock();
-        // Mostly there are none.
-        watchers.reserve(now.len(), GFP_KERNEL)?;
-        for watcher in mem::replace(&mut *now, watchers) {
-            now.push(watcher, GFP_KERNEL)?;
+            self.object.watchers.tell();
         }
         Ok(())
     }
@@ -389,14 +360,7 @@ impl<K: Kind> Object<K> {
     /// Takes the object off the list of those that live, and tells those who watch.
     fn announce(&self) {
         self.device.objects().leave(self.place.get());
-        self.tell();
-    }
-
-    fn tell(&self) {
-        let watchers = mem::take(&mut *self.watchers.lock());
-        for watcher in watchers {
-            watcher.gone();
-        }
+        self.watchers.tell();
     }
 }
 

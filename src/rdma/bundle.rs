@@ -325,6 +325,19 @@ impl Bundle<'_> {
         }
     }
 
+    /// What the driver has answered, at most 256 bytes of it. It was written to the caller's memory,
+    /// and is read back from there: the caller can lie, to those who trust it.
+    pub(crate) fn driver_answer(&self) -> Result<KVec<u8>> {
+        const MOST: usize = 256;
+        let out = self.udata_out();
+        let mut bytes = KVec::from_elem(0, out.len.min(MOST), GFP_KERNEL)?;
+        // What cannot be read was not written: then the driver has nothing to say.
+        if !bytes.is_empty() && out.at.read_bytes(&mut bytes).is_err() {
+            bytes.truncate(0);
+        }
+        Ok(bytes)
+    }
+
     /// The context that the driver finds by `rdma_udata_to_drv_context()`.
     pub(super) fn set_context_raw(&mut self, context: *mut bindings::ib_ucontext) {
         // SAFETY: By the type's invariant.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! EXPORT: a handle becomes an object fd.
+//! EXPORT: a handle, or the file's context, becomes an object fd.
 
+use super::held::Held;
 use crate::{
-    backend, bindings as b,
+    bindings as b,
     dispatch::{
         Attr,
         Call,
@@ -24,7 +25,7 @@ pub(super) const METHOD: Method = Method::new(
     b::shverbs_methods_share_SHVERBS_METHOD_EXPORT,
     &[
         Attr::constant(OBJECT_ID),
-        Attr::constant(HANDLE),
+        Attr::constant(HANDLE).optional(),
         Attr::flags(RIGHTS).optional(),
         Attr::fd(FD),
     ],
@@ -37,17 +38,14 @@ const RIGHTS: u32 = b::shverbs_attrs_export_SHVERBS_ATTR_EXPORT_RIGHTS;
 const FD: u32 = b::shverbs_attrs_export_SHVERBS_ATTR_EXPORT_FD;
 
 fn run(call: &mut Call<'_, '_>) -> Result {
-    let kind: u16 = call.constant(OBJECT_ID)?;
-    backend::of(call.live()?).check_shareable(kind)?;
-    let found = call.find_any(u32::from(kind), call.constant(HANDLE)?)?;
-    let entry = found.entry()?;
-    entry.rights.require(Right::Share)?;
+    let held = Held::new(call, OBJECT_ID, HANDLE)?;
+    held.rights.require(Right::Share)?;
     let rights = if call.has(RIGHTS) {
         Rights::try_from(call.flags(RIGHTS, Rights::all().into())?)?
     } else {
-        entry.rights
+        held.rights
     };
-    entry.rights.require_all(rights)?;
-    let fd = ObjectFd::new(entry.owner.clone(), rights)?;
+    held.rights.require_all(rights)?;
+    let fd = ObjectFd::new(held.shared, rights)?;
     call.attach_fd(FD, fd, flags::O_RDONLY)
 }

@@ -46,7 +46,7 @@ const DRIVER: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_DRIVER;
 fn run(call: &mut Call<'_, '_>) -> Result {
     call.context()?.lock(call.live()?)?;
     let fd = sys::file::lookup::<ObjectFd>(call.number(FD)?)?;
-    let owner = fd.owner().clone();
+    let owner = fd.shared().object()?.clone();
     // Of a device that is gone nothing can be had, and another may have its name by now.
     owner.device().live()?;
     if !core::ptr::eq(owner.device(), call.file.data().device()) {

@@ -2,20 +2,15 @@
 
 //! PUBLISH: an object gets a name.
 
+use super::held::Held;
 use crate::{
-    backend,
     bindings as b,
     dispatch::{
         Attr,
         Call,
         Method, //
     },
-    object::{
-        fd::ObjectFd,
-        AnyOwner,
-        Right,
-        Rights, //
-    },
+    object::Right,
     objfs,
     sys, //
 };
@@ -46,7 +41,7 @@ const STRONG: u32 = b::shverbs_publish_flags_SHVERBS_PUBLISH_STRONG;
 const PERMISSIONS: u16 = 0o777;
 
 fn run(call: &mut Call<'_, '_>) -> Result {
-    let (owner, rights) = owner(call)?;
+    let held = held(call)?;
     let name = call.read_bytes(NAME, b::NAME_MAX as usize)?;
     let mode: u16 = call.constant(MODE)?;
     if mode & !PERMISSIONS != 0 {
@@ -57,28 +52,24 @@ fn run(call: &mut Call<'_, '_>) -> Result {
         return Err(EPERM);
     }
     let dir = call.any_file(DIR_FD)?;
-    objfs::publish(&dir, &name, mode, owner, rights, strong)
+    objfs::publish(&dir, &name, mode, held.shared, held.rights, strong)
 }
 
-/// What is to be published, and the most that its name may give: a handle's object, or an object fd's.
-fn owner(call: &Call<'_, '_>) -> Result<(AnyOwner, Rights)> {
-    let (owner, rights) = if call.has(FD) {
+/// What is to be published, and the most that its name may give: what a handle or the file holds, or
+/// an object fd.
+fn held(call: &Call<'_, '_>) -> Result<Held> {
+    let held = if call.has(FD) {
         if call.has(HANDLE) || call.has(OBJECT_ID) {
             return Err(EINVAL);
         }
-        let fd = sys::file::lookup::<ObjectFd>(call.number(FD)?)?;
-        (fd.owner().clone(), fd.rights())
+        Held::by_fd(call, FD)?
     } else {
-        if !call.has(HANDLE) || !call.has(OBJECT_ID) {
+        if !call.has(OBJECT_ID) {
             return Err(EINVAL);
         }
-        let kind: u16 = call.constant(OBJECT_ID)?;
-        backend::of(call.live()?).check_shareable(kind)?;
-        let found = call.find_any(u32::from(kind), call.constant(HANDLE)?)?;
-        let entry = found.entry()?;
-        (entry.owner.clone(), entry.rights)
+        Held::new(call, OBJECT_ID, HANDLE)?
     };
-    rights.require(Right::Share)?;
-    owner.as_ptr(call.live()?)?;
-    Ok((owner, rights))
+    held.rights.require(Right::Share)?;
+    held.shared.check()?;
+    Ok(held)
 }

@@ -34,6 +34,43 @@ static inline int sh_export(int fd, __u32 object, __u64 handle, __u64 rights)
 	return ret ? ret : (int)uv_find(&cmd, SHVERBS_ATTR_EXPORT_FD)->data_s64;
 }
 
+/* The file's own context. */
+static inline int sh_export_context(int fd, __u64 rights)
+{
+	struct uv_cmd cmd;
+	int ret;
+
+	uv_init(&cmd, SHVERBS_OBJECT_SHARE, SHVERBS_METHOD_EXPORT);
+	uv_const(&cmd, SHVERBS_ATTR_EXPORT_OBJECT_ID, UVERBS_OBJECT_DEVICE);
+	if (rights)
+		uv_const(&cmd, SHVERBS_ATTR_EXPORT_RIGHTS, rights);
+	uv_fd(&cmd, SHVERBS_ATTR_EXPORT_FD, 0);
+	ret = uv_ioctl(fd, &cmd);
+	return ret ? ret : (int)uv_find(&cmd, SHVERBS_ATTR_EXPORT_FD)->data_s64;
+}
+
+static inline int sh_attach(int fd, int object_fd)
+{
+	struct uv_cmd cmd;
+
+	uv_init(&cmd, SHVERBS_OBJECT_SHARE, SHVERBS_METHOD_ATTACH_CONTEXT);
+	uv_fd(&cmd, SHVERBS_ATTR_ATTACH_CONTEXT_FD, object_fd);
+	return uv_ioctl(fd, &cmd);
+}
+
+/* A new file attached to the context of an object fd, or -errno. */
+static inline int sh_open_attached(int object_fd)
+{
+	int fd = uv_open(), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = sh_attach(fd, object_fd);
+	if (ret)
+		close(fd);
+	return ret ? ret : fd;
+}
+
 struct sh_import {
 	__u32 handle, object_id, rights;
 	struct shverbs_mr_attrs mr;
@@ -94,6 +131,16 @@ static inline int sh_publish(int fd, __u32 object, __u64 handle,
 	uv_init(&cmd, SHVERBS_OBJECT_SHARE, SHVERBS_METHOD_PUBLISH);
 	uv_const(&cmd, SHVERBS_ATTR_PUBLISH_OBJECT_ID, object);
 	uv_const(&cmd, SHVERBS_ATTR_PUBLISH_HANDLE, handle);
+	sh_name_attrs(&cmd, name);
+	return uv_ioctl(fd, &cmd);
+}
+
+static inline int sh_publish_context(int fd, const struct sh_name *name)
+{
+	struct uv_cmd cmd;
+
+	uv_init(&cmd, SHVERBS_OBJECT_SHARE, SHVERBS_METHOD_PUBLISH);
+	uv_const(&cmd, SHVERBS_ATTR_PUBLISH_OBJECT_ID, UVERBS_OBJECT_DEVICE);
 	sh_name_attrs(&cmd, name);
 	return uv_ioctl(fd, &cmd);
 }

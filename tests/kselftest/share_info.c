@@ -34,6 +34,7 @@ TEST_F(info, tells)
 	ASSERT_EQ(0, uv_ioctl(self->sh.fd, &cmd));
 	EXPECT_EQ(SHVERBS_ABI_VERSION, version);
 	EXPECT_EQ(SHVERBS_BACKEND_RXE, backend);
+	EXPECT_TRUE(shareable & (1ULL << UVERBS_OBJECT_DEVICE));
 	EXPECT_TRUE(shareable & (1ULL << UVERBS_OBJECT_PD));
 	EXPECT_TRUE(shareable & (1ULL << UVERBS_OBJECT_MR));
 	EXPECT_FALSE(shareable & (1ULL << UVERBS_OBJECT_ASYNC_EVENT));

@@ -37,6 +37,7 @@ enum shverbs_methods_share {
 	SHVERBS_METHOD_IMPORT,
 	SHVERBS_METHOD_PUBLISH,
 	SHVERBS_METHOD_RELEASE,
+	SHVERBS_METHOD_ATTACH_CONTEXT,
 };
 
 /*
@@ -66,23 +67,26 @@ enum shverbs_attrs_info {
 	SHVERBS_ATTR_INFO_BACKEND,	/* out, u32: enum shverbs_backend */
 	/*
 	 * out, u64: bit n is set where objects of id n (enum
-	 * uverbs_default_objects) can be exported, published and imported
+	 * uverbs_default_objects) can be exported, published and imported; bit
+	 * UVERBS_OBJECT_DEVICE stands for contexts
 	 */
 	SHVERBS_ATTR_INFO_SHAREABLE,
 };
 
 /*
  * EXPORT: a handle becomes an object fd, close-on-exec, which owns the object
- * as the handle does and can be passed with SCM_RIGHTS.
+ * as the handle does and can be passed with SCM_RIGHTS.  With the object id
+ * UVERBS_OBJECT_DEVICE and no handle it is the context of this file that becomes
+ * one, for ATTACH_CONTEXT.
  *
  * ENOENT: no such handle.  EINVAL: a handle of another object type, or a number
- * that cannot be one.
+ * that cannot be one; a context with a handle; this file has no context.
  * EPERM: the handle lacks SHVERBS_RIGHT_SHARE, or one of the rights asked for.
  * EOPNOTSUPP: this kind of object cannot be shared on this device.
  */
 enum shverbs_attrs_export {
 	SHVERBS_ATTR_EXPORT_OBJECT_ID,	/* in, const: enum uverbs_default_objects */
-	SHVERBS_ATTR_EXPORT_HANDLE,	/* in, const: the handle */
+	SHVERBS_ATTR_EXPORT_HANDLE,	/* in, const: the handle; not of a context */
 	/*
 	 * in, flags, optional: default all that the handle has; an fd without
 	 * any right only keeps the object
@@ -106,8 +110,8 @@ struct shverbs_mr_attrs {
  * file, which owns the object.  The fd may then be closed.
  *
  * EBADF: not an object fd.  EXDEV: the object is of another device.
- * EIO: the object or its device is gone.  EINVAL: this file has no context.
- * EPERM: IMPORT_MR without SHVERBS_RIGHT_USE.
+ * EIO: the object or its device is gone.  EINVAL: this file has no context, or
+ * the fd is a context's.  EPERM: IMPORT_MR without SHVERBS_RIGHT_USE.
  */
 enum shverbs_attrs_import {
 	SHVERBS_ATTR_IMPORT_FD,		 /* in, raw fd */
@@ -134,7 +138,9 @@ enum shverbs_publish_flags {
  * The name belongs to the caller's file system user and group, and the process
  * umask applies.  It gives no more rights than what it was made from.  A name that
  * is not strong vanishes with the last other owner.  Opening a name for writing
- * only gives EACCES.
+ * only gives EACCES.  As with EXPORT, UVERBS_OBJECT_DEVICE is the context of this
+ * file; its owners are the files that are attached to it, object fds and strong
+ * names, and not the objects that keep it.
  *
  * EEXIST: the name is taken.  EXDEV: the directory is another device's, or the
  * root of the file system.
@@ -145,7 +151,7 @@ enum shverbs_publish_flags {
  */
 enum shverbs_attrs_publish {
 	SHVERBS_ATTR_PUBLISH_OBJECT_ID,	/* in, const; with HANDLE */
-	SHVERBS_ATTR_PUBLISH_HANDLE,	/* in, const; or else FD */
+	SHVERBS_ATTR_PUBLISH_HANDLE,	/* in, const; or else FD; not of a context */
 	SHVERBS_ATTR_PUBLISH_FD,	/* in, raw fd: an object fd */
 	SHVERBS_ATTR_PUBLISH_DIR_FD,	/* in, raw fd */
 	SHVERBS_ATTR_PUBLISH_NAME,	/* in, the name, without its NUL */
@@ -161,6 +167,28 @@ enum shverbs_attrs_publish {
 enum shverbs_attrs_release {
 	SHVERBS_ATTR_RELEASE_OBJECT_ID,	/* in, const */
 	SHVERBS_ATTR_RELEASE_HANDLE,	/* in, const */
+};
+
+/*
+ * ATTACH_CONTEXT: a file that has no context yet gets that of an object fd,
+ * instead of one of its own by GET_CONTEXT.  Both then have the same driver's
+ * context, with one set of doorbell pages, which mmap() reaches through either;
+ * objects that only go together within a context do so now.  Handles are each
+ * file's own, as ever, and what a file made goes with it.  The context lasts as
+ * long as a file or an object needs it.
+ *
+ * Attaching is trust: who shares a context can map all that can be mapped of it.
+ *
+ * EBADF: not an object fd.  EINVAL: not a context's, or this file has a context.
+ * EXDEV: a context of another device.  EPERM: SHVERBS_RIGHT_USE is missing.  EIO:
+ * the device is gone.
+ */
+enum shverbs_attrs_attach_context {
+	SHVERBS_ATTR_ATTACH_CONTEXT_FD,	/* in, raw fd */
+	SHVERBS_ATTR_ATTACH_CONTEXT_NUM_COMP_VECTORS, /* out, u32, optional */
+	SHVERBS_ATTR_ATTACH_CONTEXT_RIGHTS, /* out, u32, optional: enum shverbs_rights */
+	/* out, optional: what the driver answered to GET_CONTEXT, cut to the room given */
+	SHVERBS_ATTR_ATTACH_CONTEXT_DRIVER,
 };
 
 #endif
