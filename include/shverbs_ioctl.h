@@ -89,13 +89,13 @@ static inline void shv_priv_out(struct shv_priv_cmd *cmd, uint16_t id,
 	shv_priv_attr(cmd, id, len)->data = (uintptr_t)data;
 }
 
-static inline int shv_priv_ioctl(struct ibv_context *ctx,
-				 struct shv_priv_cmd *cmd, uint32_t driver_id)
+static inline int shv_priv_ioctl(int cmd_fd, struct shv_priv_cmd *cmd,
+				 uint32_t driver_id)
 {
 	cmd->driver_id = driver_id;
 	cmd->length = (uint16_t)(offsetof(struct shv_priv_cmd, attrs) +
 				 cmd->num_attrs * sizeof(cmd->attrs[0]));
-	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, cmd);
+	return ioctl(cmd_fd, RDMA_VERBS_IOCTL, cmd);
 }
 
 /*
@@ -105,15 +105,14 @@ static inline int shv_priv_ioctl(struct ibv_context *ctx,
  */
 #define SHV_PRIV_MAX_DRIVER 63
 
-static inline int shv_priv_find_driver(struct ibv_context *ctx,
-				       uint32_t *driver_id)
+static inline int shv_priv_find_driver(int cmd_fd, uint32_t *driver_id)
 {
 	struct shv_priv_cmd cmd;
 	uint32_t id;
 
 	shv_priv_begin(&cmd, SHVERBS_METHOD_INFO);
 	for (id = 0; id <= SHV_PRIV_MAX_DRIVER; id++) {
-		if (!shv_priv_ioctl(ctx, &cmd, id)) {
+		if (!shv_priv_ioctl(cmd_fd, &cmd, id)) {
 			*driver_id = id;
 			return 0;
 		}
@@ -126,25 +125,30 @@ static inline int shv_priv_find_driver(struct ibv_context *ctx,
 }
 
 /* Runs the command; afterwards cmd->driver_id is the device's. */
-static inline int shv_priv_run(struct ibv_context *ctx, struct shv_priv_cmd *cmd)
+static inline int shv_priv_run_on(int cmd_fd, struct shv_priv_cmd *cmd)
 {
 	/* Nearly all programs use devices of one driver. */
 	static uint32_t last_driver;
 	uint32_t guess = __atomic_load_n(&last_driver, __ATOMIC_RELAXED);
 	uint32_t found;
 
-	if (!shv_priv_ioctl(ctx, cmd, guess))
+	if (!shv_priv_ioctl(cmd_fd, cmd, guess))
 		return 0;
 	if (errno != EINVAL)
 		return -1;
-	if (shv_priv_find_driver(ctx, &found))
+	if (shv_priv_find_driver(cmd_fd, &found))
 		return -1;
 	if (found == guess) {
 		errno = EINVAL;
 		return -1;
 	}
 	__atomic_store_n(&last_driver, found, __ATOMIC_RELAXED);
-	return shv_priv_ioctl(ctx, cmd, found);
+	return shv_priv_ioctl(cmd_fd, cmd, found);
+}
+
+static inline int shv_priv_run(struct ibv_context *ctx, struct shv_priv_cmd *cmd)
+{
+	return shv_priv_run_on(ctx->cmd_fd, cmd);
 }
 
 /* How the provider library makes and frees its struct ibv_pd and ibv_mr. */

@@ -178,6 +178,22 @@ TEST_F(library, publish_fd)
 	EXPECT_EQ(0, unlinkat(self->dir, "lib-fd", 0));
 }
 
+/* rxe's provider cannot import a device; the kernel does its part. */
+TEST_F(library, context)
+{
+	int fd = shv_export_context(self->ctx, 0), pd = shv_export_pd(self->pd, 0);
+
+	ASSERT_GE(fd, 0);
+	EXPECT_EQ(NULL, shv_attach_context(self->ctx->device, fd));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_EQ(NULL, shv_attach_context(self->ctx->device, pd));
+	EXPECT_EQ(EINVAL, errno);
+	close(pd);
+	close(fd);
+	EXPECT_EQ(0, shv_publish_context(self->ctx, self->dir, "lib-ctx", 0600, 0));
+	EXPECT_EQ(0, unlinkat(self->dir, "lib-ctx", 0));
+}
+
 TEST_F(library, passing_fds)
 {
 	int socks[2], fd = shv_export_pd(self->pd, 0), got;
