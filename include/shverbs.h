@@ -91,7 +91,8 @@ static inline int shv_supported(struct ibv_context *ctx)
 }
 
 static inline int shv_priv_export(struct ibv_context *ctx, uint16_t object_id,
-				  uint32_t handle, uint32_t rights)
+				  uint32_t handle, uint32_t rights,
+				  uint32_t flags)
 {
 	struct ib_uverbs_attr *fd;
 	struct shv_priv_cmd cmd;
@@ -101,6 +102,8 @@ static inline int shv_priv_export(struct ibv_context *ctx, uint16_t object_id,
 	shv_priv_value(&cmd, SHVERBS_ATTR_EXPORT_HANDLE, handle);
 	if (rights)
 		shv_priv_value(&cmd, SHVERBS_ATTR_EXPORT_RIGHTS, rights);
+	if (flags)
+		shv_priv_value(&cmd, SHVERBS_ATTR_EXPORT_FLAGS, flags);
 	fd = shv_priv_fd(&cmd, SHVERBS_ATTR_EXPORT_FD, 0);
 	if (shv_priv_run(ctx, &cmd))
 		return -1;
@@ -115,12 +118,34 @@ static inline int shv_priv_export(struct ibv_context *ctx, uint16_t object_id,
  */
 static inline int shv_export_pd(struct ibv_pd *pd, uint32_t rights)
 {
-	return shv_priv_export(pd->context, UVERBS_OBJECT_PD, pd->handle, rights);
+	return shv_priv_export(pd->context, UVERBS_OBJECT_PD, pd->handle, rights,
+			       0);
 }
 
 static inline int shv_export_mr(struct ibv_mr *mr, uint32_t rights)
 {
-	return shv_priv_export(mr->context, UVERBS_OBJECT_MR, mr->handle, rights);
+	return shv_priv_export(mr->context, UVERBS_OBJECT_MR, mr->handle, rights,
+			       0);
+}
+
+/*
+ * shv_export_pd_as(), shv_export_mr_as() - the same, on other terms.
+ * @flags: SHVERBS_EXPORT_REVOCABLE, so that shv_revoke_...() can take it away.
+ *	SHVERBS_EXPORT_MOVE: the import takes the caller's handle away, and all that
+ *	may be done with its struct from then on is to release it, which says ENOENT
+ */
+static inline int shv_export_pd_as(struct ibv_pd *pd, uint32_t rights,
+				   uint32_t flags)
+{
+	return shv_priv_export(pd->context, UVERBS_OBJECT_PD, pd->handle, rights,
+			       flags);
+}
+
+static inline int shv_export_mr_as(struct ibv_mr *mr, uint32_t rights,
+				   uint32_t flags)
+{
+	return shv_priv_export(mr->context, UVERBS_OBJECT_MR, mr->handle, rights,
+			       flags);
 }
 
 /*
@@ -503,6 +528,73 @@ static inline int shv_release_mr(struct ibv_mr *mr)
 	else
 		free(mr);
 	return 0;
+}
+
+static inline int shv_priv_revoke(struct ibv_context *ctx, uint16_t object_id,
+				  uint32_t handle)
+{
+	struct shv_priv_cmd cmd;
+
+	shv_priv_begin(&cmd, SHVERBS_METHOD_REVOKE);
+	shv_priv_value(&cmd, SHVERBS_ATTR_REVOKE_OBJECT_ID, object_id);
+	shv_priv_value(&cmd, SHVERBS_ATTR_REVOKE_HANDLE, handle);
+	return shv_priv_run(ctx, &cmd);
+}
+
+/*
+ * shv_revoke_pd(), shv_revoke_mr() - destroy what others hold, too.
+ *
+ * At once, and nobody reaches anything by an MR's keys afterwards.  The structs
+ * are still to be released, here and by the others, whose other calls fail with
+ * EIO and whose async event fd gets SHVERBS_EVENT_REVOKED.
+ *
+ * EPERM: it was not shared as revocable, or without SHVERBS_RIGHT_REVOKE to the
+ * caller.  EBUSY: an MR or QP is on the PD, or a call is using the object.
+ */
+static inline int shv_revoke_pd(struct ibv_pd *pd)
+{
+	return shv_priv_revoke(pd->context, UVERBS_OBJECT_PD, pd->handle);
+}
+
+static inline int shv_revoke_mr(struct ibv_mr *mr)
+{
+	return shv_priv_revoke(mr->context, UVERBS_OBJECT_MR, mr->handle);
+}
+
+/* What shv_holders_...() tell: how many hold an object, and in which way. */
+struct shv_holders {
+	uint32_t handles;
+	uint32_t fds;
+	uint32_t names;		/* strong ones */
+	uint32_t children;	/* objects made from it */
+	uint32_t flags;		/* enum shverbs_import_flags */
+};
+
+static inline int shv_priv_holders(struct ibv_context *ctx, uint16_t object_id,
+				   uint32_t handle, struct shv_holders *holders)
+{
+	struct shv_priv_cmd cmd;
+
+	shv_priv_begin(&cmd, SHVERBS_METHOD_HOLDERS);
+	shv_priv_value(&cmd, SHVERBS_ATTR_HOLDERS_OBJECT_ID, object_id);
+	shv_priv_value(&cmd, SHVERBS_ATTR_HOLDERS_HANDLE, handle);
+	shv_priv_out(&cmd, SHVERBS_ATTR_HOLDERS_HANDLES, &holders->handles, 4);
+	shv_priv_out(&cmd, SHVERBS_ATTR_HOLDERS_FDS, &holders->fds, 4);
+	shv_priv_out(&cmd, SHVERBS_ATTR_HOLDERS_NAMES, &holders->names, 4);
+	shv_priv_out(&cmd, SHVERBS_ATTR_HOLDERS_CHILDREN, &holders->children, 4);
+	shv_priv_out(&cmd, SHVERBS_ATTR_HOLDERS_FLAGS, &holders->flags, 4);
+	return shv_priv_run(ctx, &cmd);
+}
+
+/* shv_holders_pd(), shv_holders_mr() - how many hold it, at this moment. */
+static inline int shv_holders_pd(struct ibv_pd *pd, struct shv_holders *holders)
+{
+	return shv_priv_holders(pd->context, UVERBS_OBJECT_PD, pd->handle, holders);
+}
+
+static inline int shv_holders_mr(struct ibv_mr *mr, struct shv_holders *holders)
+{
+	return shv_priv_holders(mr->context, UVERBS_OBJECT_MR, mr->handle, holders);
 }
 
 /* Room for one fd in a control message, aligned as one. */

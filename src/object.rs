@@ -23,6 +23,7 @@
 
 pub(crate) mod any;
 pub(crate) mod context;
+pub(crate) mod departure;
 pub(crate) mod device;
 pub(crate) mod event_file;
 pub(crate) mod fd;
@@ -34,6 +35,7 @@ pub(crate) mod owner;
 pub(crate) mod registry;
 pub(crate) mod rights;
 pub(crate) mod shared;
+pub(crate) mod sharing;
 
 pub(crate) use self::{
     any::AnyOwner,

@@ -34,6 +34,10 @@ use self::{
 use crate::{
     object::{
         name::Name,
+        sharing::{
+            Counted,
+            Role, //
+        },
         Device,
         Obituary,
         Rights,
@@ -121,7 +125,10 @@ pub(crate) fn publish(
         return Err(EXDEV);
     }
     let held = if strong {
-        Name::strong(Deferred::new(c"[shverbs-name]", shared.clone())?, rights)
+        {
+            let counted = Counted::new(shared.clone(), Role::Name);
+            Name::strong(Deferred::new(c"[shverbs-name]", counted)?, rights)
+        }
     } else {
         Name::weak(shared.downgrade(), rights)
     };

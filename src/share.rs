@@ -7,10 +7,12 @@
 mod attach;
 mod export;
 mod held;
+mod holders;
 mod import;
 mod info;
 mod publish;
 mod release;
+mod revoke;
 
 use crate::dispatch::Method;
 
@@ -21,4 +23,6 @@ pub(crate) const METHODS: &[Method] = &[
     publish::METHOD,
     release::METHOD,
     attach::METHOD,
+    holders::METHOD,
+    revoke::METHOD,
 ];

@@ -8,6 +8,7 @@ use crate::{
     backend,
     events::Subscribed,
     object::{
+        departure::Leaving,
         file::{
             Entry,
             Found, //
@@ -65,6 +66,7 @@ pub(crate) struct Call<'a, 'b> {
     pub(crate) core_out: Span,
     core_attr: Option<Present>,
     handle: Option<PendingHandle<'a>>,
+    leaving: Option<Leaving>,
     fd: Option<PendingFd>,
 }
 
@@ -87,6 +89,7 @@ impl<'a, 'b> Call<'a, 'b> {
             core_out: Span::EMPTY,
             core_attr: None,
             handle: None,
+            leaving: None,
             fd: None,
         }
     }
@@ -339,6 +342,7 @@ impl<'a, 'b> Call<'a, 'b> {
                 owner,
                 rights,
                 subscribed: None,
+                revocation: None,
             },
         });
     }
@@ -348,6 +352,18 @@ impl<'a, 'b> Call<'a, 'b> {
         if let Some(handle) = &mut self.handle {
             handle.entry.subscribed = Some(subscribed);
         }
+    }
+
+    /// As [`Call::subscribe`], to the news of a revocation.
+    pub(crate) fn subscribe_revocation(&mut self, subscribed: Subscribed) {
+        if let Some(handle) = &mut self.handle {
+            handle.entry.revocation = Some(subscribed);
+        }
+    }
+
+    /// Another file's handle goes when this call has succeeded, and else stays there.
+    pub(crate) fn take_over(&mut self, leaving: Leaving) {
+        self.leaving = Some(leaving);
     }
 
     /// Gives user space a descriptor in the attribute `id`, published at the end of the call.
@@ -387,6 +403,9 @@ impl<'a, 'b> Call<'a, 'b> {
             let object = handle.entry.owner.as_ptr(self.live()?)?;
             let api = handle.entry.owner.api();
             handle.reservation.publish(handle.entry, object, api);
+        }
+        if let Some(leaving) = self.leaving.take() {
+            leaving.complete();
         }
         if let Some(fd) = self.fd.take() {
             fd.publish();

@@ -18,6 +18,10 @@ use super::{
         Owner,
         Weak, //
     },
+    sharing::{
+        Holders,
+        Sharing, //
+    },
     Device, //
 };
 use crate::{
@@ -81,9 +85,31 @@ macro_rules! any {
                 }
             }
 
-            pub(crate) fn owners(&self) -> u64 {
+            pub(super) fn sharing(&self) -> &Sharing {
                 match self {
-                    $(Self::$kind(owner) => owner.owners(),)*
+                    $(Self::$kind(owner) => owner.sharing(),)*
+                }
+            }
+
+            /// As [`Owner::holders`].
+            pub(crate) fn holders(&self) -> Holders {
+                match self {
+                    $(Self::$kind(owner) => owner.holders(),)*
+                }
+            }
+
+            /// As [`Owner::revoke`].
+            pub(crate) fn revoke(&self, live: &Live<'_>) -> Result {
+                match self {
+                    $(Self::$kind(owner) => owner.revoke(live),)*
+                }
+            }
+
+            /// Whether both own one object.
+            pub(super) fn is_same(&self, other: &Self) -> bool {
+                match (self, other) {
+                    $((Self::$kind(a), Self::$kind(b)) => a.is_same(b),)*
+                    _ => false,
                 }
             }
 
@@ -135,9 +161,12 @@ macro_rules! any {
 
 any!(Pd, Mr, Mw, Cq, Srq, Ah, Qp);
 
-impl AnyOwner {}
-
 impl AnyOwner {
+    /// Those who are told when it is revoked; none if that cannot be.
+    pub(crate) fn revocation(&self) -> Option<&Arc<Subscribers>> {
+        self.sharing().revocation()
+    }
+
     /// In bytes; zero where a kind has no size, or the object is gone.
     pub(crate) fn size(&self) -> u64 {
         let Ok(live) = self.device().live() else {

@@ -15,6 +15,10 @@ use super::{
         Place,
         Room, //
     },
+    sharing::{
+        Holders,
+        Sharing, //
+    },
 };
 use crate::{
     rdma::{
@@ -66,6 +70,7 @@ struct Core {
     response: SetOnce<KVec<u8>>,
     #[pin]
     holding: Mutex<Holding>,
+    sharing: Sharing,
     #[pin]
     watchers: Watchers,
 }
@@ -107,6 +112,7 @@ impl Context {
                     holders: 0,
                     context: None
                 }),
+                sharing: Sharing::new(),
                 watchers <- Watchers::new(),
             }),
             GFP_KERNEL,
@@ -167,9 +173,14 @@ impl Holder {
         Weak(self.0.core.clone())
     }
 
-    /// How many holders there are; others come and go meanwhile.
-    pub(crate) fn holders(&self) -> u64 {
-        self.0.core.holding.lock().holders
+    pub(super) fn sharing(&self) -> &Sharing {
+        &self.0.core.sharing
+    }
+
+    /// The holders, each as what it is; others come and go meanwhile.
+    pub(super) fn holders(&self) -> Holders {
+        let holders = self.0.core.holding.lock().holders;
+        self.sharing().holders(holders, 0)
     }
 
     /// Asks for a call when the last holder or the device is gone. If that is so already the call

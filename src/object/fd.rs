@@ -3,9 +3,14 @@
 //! Object fds: descriptors that own an object or a context, to be passed to other processes.
 
 use super::{
+    departure::Departure,
     name::Name,
     rights::Rights,
-    shared::Shared, //
+    shared::Shared,
+    sharing::{
+        Counted,
+        Role, //
+    },
 };
 use crate::sys::file::{
     Access,
@@ -24,13 +29,38 @@ use kernel::{
 
 /// What is owned by a `struct file`.
 pub(crate) struct ObjectFd {
-    shared: Shared,
+    shared: Counted,
     rights: Rights,
+    /// Of the handle that goes from its file to the importer's.
+    moves: Option<Arc<Departure>>,
 }
 
 impl ObjectFd {
     pub(crate) fn new(shared: Shared, rights: Rights) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self { shared, rights }, GFP_KERNEL)?)
+        Self::make(shared, rights, None)
+    }
+
+    /// One whose import takes a handle away from its file.
+    pub(crate) fn moving(
+        shared: Shared,
+        rights: Rights,
+        departure: Arc<Departure>,
+    ) -> Result<Arc<Self>> {
+        Self::make(shared, rights, Some(departure))
+    }
+
+    fn make(shared: Shared, rights: Rights, moves: Option<Arc<Departure>>) -> Result<Arc<Self>> {
+        let this = Self {
+            shared: Counted::new(shared, Role::Fd),
+            rights,
+            moves,
+        };
+        Ok(Arc::new(this, GFP_KERNEL)?)
+    }
+
+    /// The handle that its import takes away.
+    pub(crate) fn departure(&self) -> Option<&Arc<Departure>> {
+        self.moves.as_ref()
     }
 
     pub(crate) fn shared(&self) -> &Shared {

@@ -11,6 +11,10 @@ use super::{
         Context,
         Holder, //
     },
+    departure::{
+        Departure,
+        Door, //
+    },
     device::Device,
     event_file::EventFiles,
     kinds::Kind,
@@ -57,6 +61,8 @@ pub(crate) struct File {
     #[pin]
     attaching: Mutex<()>,
     next: NextId,
+    /// For handles that move to other files.
+    door: SetOnce<Arc<Door>>,
     events: Arc<EventFiles>,
 }
 
@@ -76,6 +82,8 @@ pub(crate) struct Entry {
     pub(crate) rights: Rights,
     /// To the object's events, under this holder's user handle; none for kinds without events.
     pub(crate) subscribed: Option<Subscribed>,
+    /// To the news that the object is revoked, where that can be.
+    pub(crate) revocation: Option<Subscribed>,
 }
 
 /// A handle that somebody uses: it cannot be destroyed meanwhile.
@@ -113,6 +121,7 @@ impl File {
             attached: SetOnce::new(),
             attaching <- new_mutex!(()),
             next: NextId::new(),
+            door: SetOnce::new(),
             // Last, as nobody tells it if anything else fails.
             events: EventFiles::new(&device)?,
             device,
@@ -230,8 +239,21 @@ impl OpenFile {
         Ok(())
     }
 
+    /// What an object fd knows of the handle that it moves elsewhere.
+    pub(crate) fn departure(&self, id: u32) -> Result<Arc<Departure>> {
+        let door = &self.data().door;
+        if door.as_ref().is_none() {
+            // If another call comes first, its door does as well.
+            door.populate(Door::new(self.ufile())?);
+        }
+        Departure::new(door.as_ref().ok_or(EBUSY)?.clone(), id)
+    }
+
     /// The end of the file: nobody uses it any more.
     pub(crate) fn close(&self) {
+        if let Some(door) = self.data().door.as_ref() {
+            door.shut();
+        }
         handle::drain::<Entry>(self.ufile(), any::api_of, drop);
         self.data().events.close();
         self.ufile().disown_ucontext();

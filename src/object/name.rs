@@ -12,6 +12,7 @@ use super::{
         Shared,
         WeakShared, //
     },
+    sharing::Counted, //
 };
 use crate::sys::{
     deferred::Deferred,
@@ -33,7 +34,7 @@ enum Object {
     /// Vanishes with the last other owner.
     Weak(WeakShared),
     /// Owns the object until it is unlinked.
-    Strong(Deferred<Shared>),
+    Strong(Deferred<Counted>),
 }
 
 impl Name {
@@ -46,7 +47,7 @@ impl Name {
     }
 
     /// Owns the object until it is unlinked.
-    pub(crate) fn strong(object: Deferred<Shared>, rights: Rights) -> Self {
+    pub(crate) fn strong(object: Deferred<Counted>, rights: Rights) -> Self {
         Self {
             object: Object::Strong(object),
             rights,

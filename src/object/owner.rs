@@ -18,13 +18,20 @@ use super::{
         MovingPlace,
         Room, //
     },
+    sharing::{
+        self,
+        Holders,
+        Sharing, //
+    },
 };
 use crate::{
     rdma::{
         bundle::Bundle,
-        device::Live, //
+        device::Live,
+        sink::Sink, //
     },
     sys::uselock::{
+        Exclusive,
         SharedSome,
         UseLock, //
     },
@@ -65,6 +72,7 @@ pub(crate) struct Object<K: Kind> {
     place: MovingPlace,
     /// The bytes that the driver answered when it made the object.
     response: KVec<u8>,
+    sharing: Sharing,
     #[pin]
     watchers: Watchers,
 }
@@ -132,6 +140,7 @@ impl<K: Kind> Seat<K> {
             device,
             place: MovingPlace::new(place),
             response,
+            sharing: Sharing::new(),
             watchers <- Watchers::new(),
         }));
         let object: Arc<Object<K>> = match object {
@@ -222,10 +231,42 @@ impl<K: Kind> Owner<K> {
         &self.object.response
     }
 
-    /// How many owners there are; others come and go meanwhile.
-    pub(crate) fn owners(&self) -> u64 {
+    /// On which terms it is shared, and by whom.
+    pub(super) fn sharing(&self) -> &Sharing {
+        &self.object.sharing
+    }
+
+    /// Whether both own one object.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.object, &other.object)
+    }
+
+    /// Destroys the hardware object at once, whoever holds it, and tells those who import it.
+    ///
+    /// `EPERM` if it is not shared as revocable, `EIO` if it is gone, `EBUSY` while anybody uses it
+    /// or others are made from it; else what the driver says, and then nothing has changed.
+    pub(crate) fn revoke(&self, live: &Live<'_>) -> Result {
+        let object = &self.object;
+        let importers = object.sharing.revocation().ok_or(EPERM)?;
+        object.check()?;
+        let state = object.state.try_exclusive()?;
+        if state.is_none() {
+            return Err(EIO);
+        }
+        // New children need the object in use.
+        if object.owners.load(Relaxed) >= CHILD {
+            return Err(EBUSY);
+        }
+        object.destroy_in(state, live)?;
+        object.announce();
+        importers.happened(sharing::REVOKED);
+        Ok(())
+    }
+
+    /// The owners, each as what it is; others come and go meanwhile.
+    pub(crate) fn holders(&self) -> Holders {
         let owners = self.object.owners.load(Relaxed);
-        holders(owners) + owners / CHILD
+        self.object.sharing.holders(holders(owners), owners / CHILD)
     }
 
     /// Asks for a call when the object is gone. If it is gone already the call comes at once.
@@ -317,7 +358,10 @@ impl<K: Kind> Object<K> {
     }
 
     fn destroy(&self, live: &Live<'_>) -> Result {
-        let mut state = self.state.try_exclusive()?;
+        self.destroy_in(self.state.try_exclusive()?, live)
+    }
+
+    fn destroy_in(&self, mut state: Exclusive<'_, Option<Alive<K>>>, live: &Live<'_>) -> Result {
         let Some(Alive { hardware, context }) = state.take() else {
             return Ok(());
         };

@@ -12,7 +12,11 @@ use super::{
         Weak, //
     },
     device::Device,
-    obituary::Obituary, //
+    obituary::Obituary,
+    sharing::{
+        Holders,
+        Sharing, //
+    },
 };
 use crate::bindings;
 use kernel::{
@@ -101,9 +105,32 @@ impl Shared {
         }
     }
 
-    fn owners(&self) -> u64 {
+    pub(super) fn sharing(&self) -> &Sharing {
         match self {
-            Self::Object(owner) => owner.owners(),
+            Self::Object(owner) => owner.sharing(),
+            Self::Context(holder) => holder.sharing(),
+        }
+    }
+
+    /// Settles whether those who import it can rely on it for as long as they hold it, or lose it to
+    /// whoever revokes it. The first who shares it decides.
+    ///
+    /// `EPERM` to make revocable what is shared already without that; `EINVAL` for contexts.
+    pub(crate) fn settle(&self, revocable: bool) -> Result {
+        if revocable {
+            self.object()?;
+        }
+        self.sharing().settle(revocable)
+    }
+
+    pub(crate) fn is_revocable(&self) -> bool {
+        self.sharing().revocation().is_some()
+    }
+
+    /// Who holds it. A caller that is no handle or fd counts as a handle.
+    pub(crate) fn holders(&self) -> Holders {
+        match self {
+            Self::Object(owner) => owner.holders(),
             Self::Context(holder) => holder.holders(),
         }
     }
@@ -136,6 +163,17 @@ impl fmt::Display for Description<'_> {
         }
         writeln!(f, "size: {}", shared.size())?;
         // Whoever reads this owns it meanwhile.
-        writeln!(f, "owners: {}", shared.owners().saturating_sub(1))
+        let holders = shared.holders();
+        let fds = holders.fds.saturating_sub(1);
+        writeln!(f, "handles: {}", holders.handles)?;
+        writeln!(f, "fds: {fds}")?;
+        writeln!(f, "names: {}", holders.names)?;
+        writeln!(f, "children: {}", holders.children)?;
+        let flags = if shared.is_revocable() {
+            "revocable"
+        } else {
+            ""
+        };
+        writeln!(f, "flags: {flags}")
     }
 }

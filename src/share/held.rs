@@ -8,6 +8,7 @@ use crate::{
     object::{
         fd::ObjectFd,
         shared::CONTEXT_ID,
+        Right,
         Rights,
         Shared, //
     },
@@ -48,12 +49,24 @@ impl Held {
         })
     }
 
-    /// What an object fd holds; `EBADF` if it is none.
+    /// What an object fd holds; `EBADF` if it is none, `EINVAL` for one that moves a handle.
     pub(super) fn by_fd(call: &Call<'_, '_>, fd: u32) -> Result<Self> {
         let fd = sys::file::lookup::<ObjectFd>(call.number(fd)?)?;
+        if fd.departure().is_some() {
+            return Err(EINVAL);
+        }
         Ok(Self {
             shared: fd.shared().clone(),
             rights: fd.rights(),
         })
+    }
+
+    /// `EPERM` without the right to share it, or to share it as `revocable`; `EIO` if it is gone.
+    pub(super) fn require_to_share(&self, revocable: bool) -> Result {
+        self.rights.require(Right::Share)?;
+        if revocable {
+            self.rights.require(Right::Revoke)?;
+        }
+        self.shared.check()
     }
 }

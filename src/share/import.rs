@@ -31,6 +31,7 @@ pub(super) const METHOD: Method = Method::new(
         Attr::output::<u32>(RIGHTS).optional(),
         Attr::output_struct::<MrAttrs>(MR, size_of::<MrAttrs>()).optional(),
         Attr::output_min(DRIVER, 0).optional(),
+        Attr::output::<u32>(FLAGS).optional(),
     ],
     run,
 );
@@ -42,6 +43,8 @@ const OBJECT_ID: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_OBJECT_ID;
 const RIGHTS: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_RIGHTS;
 const MR: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_MR;
 const DRIVER: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_DRIVER;
+const FLAGS: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_FLAGS;
+const REVOCABLE: u32 = b::shverbs_import_flags_SHVERBS_IMPORT_REVOCABLE;
 
 fn run(call: &mut Call<'_, '_>) -> Result {
     call.context()?.lock(call.live()?)?;
@@ -66,6 +69,18 @@ fn run(call: &mut Call<'_, '_>) -> Result {
         }
         None => None,
     };
+    let revocation = match owner.revocation() {
+        Some(importers) => {
+            let events = call.file.data().events().default_queue();
+            Some(importers.subscribe(user_handle, None, events)?)
+        }
+        None => None,
+    };
+    let flags = if revocation.is_some() { REVOCABLE } else { 0 };
+    call.write_if(FLAGS, &flags)?;
+    if let Some(departure) = fd.departure() {
+        call.take_over(departure.begin(&owner)?);
+    }
     let handle = call.reserve(None)?;
     call.write(HANDLE, &handle.id())?;
     call.write(OBJECT_ID, &u32::from(owner.id()))?;
@@ -80,6 +95,9 @@ fn run(call: &mut Call<'_, '_>) -> Result {
     call.attach(handle, owner, fd.rights());
     if let Some(subscribed) = subscribed {
         call.subscribe(subscribed);
+    }
+    if let Some(revocation) = revocation {
+        call.subscribe_revocation(revocation);
     }
     Ok(())
 }

@@ -10,7 +10,6 @@ use crate::{
         Call,
         Method, //
     },
-    object::Right,
     objfs,
     sys, //
 };
@@ -38,38 +37,40 @@ const NAME: u32 = b::shverbs_attrs_publish_SHVERBS_ATTR_PUBLISH_NAME;
 const MODE: u32 = b::shverbs_attrs_publish_SHVERBS_ATTR_PUBLISH_MODE;
 const FLAGS: u32 = b::shverbs_attrs_publish_SHVERBS_ATTR_PUBLISH_FLAGS;
 const STRONG: u32 = b::shverbs_publish_flags_SHVERBS_PUBLISH_STRONG;
+const REVOCABLE: u32 = b::shverbs_publish_flags_SHVERBS_PUBLISH_REVOCABLE;
 const PERMISSIONS: u16 = 0o777;
 
 fn run(call: &mut Call<'_, '_>) -> Result {
-    let held = held(call)?;
     let name = call.read_bytes(NAME, b::NAME_MAX as usize)?;
     let mode: u16 = call.constant(MODE)?;
     if mode & !PERMISSIONS != 0 {
         return Err(EINVAL);
     }
-    let strong = call.flags(FLAGS, STRONG)? & STRONG != 0;
+    let flags = call.flags(FLAGS, STRONG | REVOCABLE)?;
+    let revocable = flags & REVOCABLE != 0;
+    let held = held(call)?;
+    held.require_to_share(revocable)?;
+    let strong = flags & STRONG != 0;
     if strong && !sys::capable_ipc_lock() {
         return Err(EPERM);
     }
     let dir = call.any_file(DIR_FD)?;
+    held.shared.settle(revocable)?;
     objfs::publish(&dir, &name, mode, held.shared, held.rights, strong)
 }
 
 /// What is to be published, and the most that its name may give: what a handle or the file holds, or
 /// an object fd.
 fn held(call: &Call<'_, '_>) -> Result<Held> {
-    let held = if call.has(FD) {
+    if call.has(FD) {
         if call.has(HANDLE) || call.has(OBJECT_ID) {
             return Err(EINVAL);
         }
-        Held::by_fd(call, FD)?
+        Held::by_fd(call, FD)
     } else {
         if !call.has(OBJECT_ID) {
             return Err(EINVAL);
         }
-        Held::new(call, OBJECT_ID, HANDLE)?
-    };
-    held.rights.require(Right::Share)?;
-    held.shared.check()?;
-    Ok(held)
+        Held::new(call, OBJECT_ID, HANDLE)
+    }
 }

@@ -172,7 +172,7 @@ TEST_F(context_by_name, cat)
 	ASSERT_GE(object, 0);
 	ASSERT_LT(0, read(object, text, sizeof(text) - 1));
 	EXPECT_NE(NULL, strstr(text, "kind: ctx\n"));
-	EXPECT_NE(NULL, strstr(text, "owners: 1\n"));
+	EXPECT_NE(NULL, strstr(text, "handles: 1\nfds: 0\n"));
 	close(object);
 	EXPECT_EQ(0, unlinkat(self->dir, "ctx", 0));
 }

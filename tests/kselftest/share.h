@@ -19,7 +19,8 @@
 
 /* ---- the methods ---- */
 
-static inline int sh_export(int fd, __u32 object, __u64 handle, __u64 rights)
+static inline int sh_export_as(int fd, __u32 object, __u64 handle, __u64 rights,
+			       __u64 flags)
 {
 	struct uv_cmd cmd;
 	int ret;
@@ -29,9 +30,16 @@ static inline int sh_export(int fd, __u32 object, __u64 handle, __u64 rights)
 	uv_const(&cmd, SHVERBS_ATTR_EXPORT_HANDLE, handle);
 	if (rights)
 		uv_const(&cmd, SHVERBS_ATTR_EXPORT_RIGHTS, rights);
+	if (flags)
+		uv_const(&cmd, SHVERBS_ATTR_EXPORT_FLAGS, flags);
 	uv_fd(&cmd, SHVERBS_ATTR_EXPORT_FD, 0);
 	ret = uv_ioctl(fd, &cmd);
 	return ret ? ret : (int)uv_find(&cmd, SHVERBS_ATTR_EXPORT_FD)->data_s64;
+}
+
+static inline int sh_export(int fd, __u32 object, __u64 handle, __u64 rights)
+{
+	return sh_export_as(fd, object, handle, rights, 0);
 }
 
 /* The file's own context. */
@@ -162,6 +170,51 @@ static inline int sh_release(int fd, __u32 object, __u64 handle)
 	uv_init(&cmd, SHVERBS_OBJECT_SHARE, SHVERBS_METHOD_RELEASE);
 	uv_const(&cmd, SHVERBS_ATTR_RELEASE_OBJECT_ID, object);
 	uv_const(&cmd, SHVERBS_ATTR_RELEASE_HANDLE, handle);
+	return uv_ioctl(fd, &cmd);
+}
+
+static inline int sh_revoke(int fd, __u32 object, __u64 handle)
+{
+	struct uv_cmd cmd;
+
+	uv_init(&cmd, SHVERBS_OBJECT_SHARE, SHVERBS_METHOD_REVOKE);
+	uv_const(&cmd, SHVERBS_ATTR_REVOKE_OBJECT_ID, object);
+	uv_const(&cmd, SHVERBS_ATTR_REVOKE_HANDLE, handle);
+	return uv_ioctl(fd, &cmd);
+}
+
+struct sh_holders {
+	__u32 handles, fds, names, children, flags;
+};
+
+static inline void sh_holders_prep(struct uv_cmd *cmd, __u32 object,
+				   struct sh_holders *holders)
+{
+	memset(holders, 0xff, sizeof(*holders));
+	uv_init(cmd, SHVERBS_OBJECT_SHARE, SHVERBS_METHOD_HOLDERS);
+	uv_const(cmd, SHVERBS_ATTR_HOLDERS_OBJECT_ID, object);
+	uv_out(cmd, SHVERBS_ATTR_HOLDERS_HANDLES, &holders->handles, 4);
+	uv_out(cmd, SHVERBS_ATTR_HOLDERS_FDS, &holders->fds, 4);
+	uv_out(cmd, SHVERBS_ATTR_HOLDERS_NAMES, &holders->names, 4);
+	uv_out(cmd, SHVERBS_ATTR_HOLDERS_CHILDREN, &holders->children, 4);
+	uv_out(cmd, SHVERBS_ATTR_HOLDERS_FLAGS, &holders->flags, 4);
+}
+
+static inline int sh_holders(int fd, __u32 object, __u64 handle,
+			     struct sh_holders *holders)
+{
+	struct uv_cmd cmd;
+
+	sh_holders_prep(&cmd, object, holders);
+	uv_const(&cmd, SHVERBS_ATTR_HOLDERS_HANDLE, handle);
+	return uv_ioctl(fd, &cmd);
+}
+
+static inline int sh_holders_context(int fd, struct sh_holders *holders)
+{
+	struct uv_cmd cmd;
+
+	sh_holders_prep(&cmd, UVERBS_OBJECT_DEVICE, holders);
 	return uv_ioctl(fd, &cmd);
 }
 

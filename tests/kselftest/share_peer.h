@@ -25,10 +25,11 @@ enum peer_what { PEER_PD, PEER_MR };
 enum peer_op {
 	PEER_OPEN,	/* a context of its own */
 	PEER_MAKE,	/* a PD, and an MR on it */
-	PEER_EXPORT,	/* @what; an fd follows the answer */
+	PEER_EXPORT,	/* @what, flags @arg; an fd follows the answer */
 	PEER_IMPORT,	/* @what, from an fd that follows the request */
 	PEER_PUBLISH,	/* @what as @path; @arg: flags */
 	PEER_RELEASE,	/* @what: RELEASE */
+	PEER_REVOKE,	/* @what */
 	PEER_DESTROY,	/* @what: ibv_dealloc_pd(), ibv_dereg_mr() */
 	PEER_CLOSE,	/* ibv_close_device() */
 	PEER_QPS,	/* connects two QPs on the PD, for good */
@@ -213,13 +214,18 @@ static inline long peer_do(struct peer_state *p, const struct peer_request *r)
 	case PEER_MAKE:
 		return peer_make(p);
 	case PEER_EXPORT:
-		ret = r->what == PEER_PD ? shv_export_pd(p->pd, (__u32)r->arg) :
-					   shv_export_mr(p->mr, (__u32)r->arg);
+		ret = r->what == PEER_PD ?
+			shv_export_pd_as(p->pd, 0, (__u32)r->arg) :
+			shv_export_mr_as(p->mr, 0, (__u32)r->arg);
 		return ret < 0 ? -errno : ret;
 	case PEER_IMPORT:
 		return peer_import(p, r->what);
 	case PEER_PUBLISH:
 		return peer_publish(p, r);
+	case PEER_REVOKE:
+		ret = r->what == PEER_PD ? shv_revoke_pd(p->pd) :
+					   shv_revoke_mr(p->mr);
+		return ret ? -errno : 0;
 	case PEER_RELEASE:
 	case PEER_DESTROY:
 		return peer_give_up(p, r);
@@ -327,16 +333,22 @@ static inline long peer_tell(struct peer *peer, enum peer_op op,
 	return ret ? ret : peer_wait(peer);
 }
 
-/* An object fd of the peer's, or -errno. */
-static inline int peer_export(struct peer *peer, enum peer_what what)
+/* An object fd of the peer's, exported with flags, or -errno. */
+static inline int peer_export_as(struct peer *peer, enum peer_what what,
+				 __u32 flags)
 {
-	long ret = peer_tell(peer, PEER_EXPORT, what, 0);
+	long ret = peer_tell(peer, PEER_EXPORT, what, flags);
 	int fd;
 
 	if (ret < 0)
 		return (int)ret;
 	fd = shv_recv_fd(peer->sock);
 	return fd < 0 ? -errno : fd;
+}
+
+static inline int peer_export(struct peer *peer, enum peer_what what)
+{
+	return peer_export_as(peer, what, 0);
 }
 
 static inline long peer_import_fd(struct peer *peer, enum peer_what what, int fd)

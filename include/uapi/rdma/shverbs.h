@@ -38,6 +38,8 @@ enum shverbs_methods_share {
 	SHVERBS_METHOD_PUBLISH,
 	SHVERBS_METHOD_RELEASE,
 	SHVERBS_METHOD_ATTACH_CONTEXT,
+	SHVERBS_METHOD_HOLDERS,
+	SHVERBS_METHOD_REVOKE,
 };
 
 /*
@@ -73,6 +75,22 @@ enum shverbs_attrs_info {
 	SHVERBS_ATTR_INFO_SHAREABLE,
 };
 
+enum shverbs_export_flags {
+	/*
+	 * Who imports it may lose it to REVOKE.  Whoever shares an object first,
+	 * by EXPORT or PUBLISH, decides this for good.
+	 */
+	SHVERBS_EXPORT_REVOCABLE = 1 << 0,
+	/*
+	 * The import takes the exporter's handle away, in one step: when the one
+	 * comes the other goes, and if the import fails, or nobody imports the
+	 * fd, it stays.  It can be imported once, ESTALE afterwards; EBUSY while
+	 * the exporter uses the handle.  If the exporter has given its handle up
+	 * before, the fd is imported like others.
+	 */
+	SHVERBS_EXPORT_MOVE = 1 << 1,
+};
+
 /*
  * EXPORT: a handle becomes an object fd, close-on-exec, which owns the object
  * as the handle does and can be passed with SCM_RIGHTS.  With the object id
@@ -81,7 +99,9 @@ enum shverbs_attrs_info {
  *
  * ENOENT: no such handle.  EINVAL: a handle of another object type, or a number
  * that cannot be one; a context with a handle; this file has no context.
- * EPERM: the handle lacks SHVERBS_RIGHT_SHARE, or one of the rights asked for.
+ * EPERM: the handle lacks SHVERBS_RIGHT_SHARE, or one of the rights asked for;
+ * SHVERBS_EXPORT_REVOCABLE without SHVERBS_RIGHT_REVOKE, or of an object that is
+ * shared without it.  EINVAL: a context with flags.  EIO: the object is gone.
  * EOPNOTSUPP: this kind of object cannot be shared on this device.
  */
 enum shverbs_attrs_export {
@@ -93,6 +113,7 @@ enum shverbs_attrs_export {
 	 */
 	SHVERBS_ATTR_EXPORT_RIGHTS,
 	SHVERBS_ATTR_EXPORT_FD,		/* new fd */
+	SHVERBS_ATTR_EXPORT_FLAGS,	/* in, flags, optional: enum shverbs_export_flags */
 };
 
 /* What an importer must know of an object; zeroes where a kind has no such thing. */
@@ -103,6 +124,20 @@ struct shverbs_mr_attrs {
 	__u32 rkey;
 	__u32 access;		/* enum ib_uverbs_access_flags of the registration */
 	__u32 reserved;
+};
+
+enum shverbs_import_flags {
+	/*
+	 * It may be revoked; then the default asynchronous event file that the
+	 * importing file has at the import gets SHVERBS_EVENT_REVOKED, with the
+	 * user handle of the import as its element
+	 */
+	SHVERBS_IMPORT_REVOCABLE = 1 << 0,
+};
+
+/* Asynchronous events beside those of enum ib_uverbs_event_type. */
+enum shverbs_event_type {
+	SHVERBS_EVENT_REVOKED = SHVERBS_ID_NS,
 };
 
 /*
@@ -125,10 +160,12 @@ enum shverbs_attrs_import {
 	 * was made, for the importer's provider library; cut to the room given
 	 */
 	SHVERBS_ATTR_IMPORT_DRIVER,
+	SHVERBS_ATTR_IMPORT_FLAGS,	 /* out, u32, optional: enum shverbs_import_flags */
 };
 
 enum shverbs_publish_flags {
 	SHVERBS_PUBLISH_STRONG = 1 << 0, /* the name owns the object until it is unlinked */
+	SHVERBS_PUBLISH_REVOCABLE = 1 << 1, /* as SHVERBS_EXPORT_REVOCABLE */
 };
 
 /*
@@ -147,7 +184,7 @@ enum shverbs_publish_flags {
  * ENOTDIR, EINVAL: not a directory of the object file system.  EACCES: the
  * directory may not be written.  EPERM: SHVERBS_RIGHT_SHARE is missing, or
  * SHVERBS_PUBLISH_STRONG without CAP_IPC_LOCK.  ENAMETOOLONG, ENOENT, EINVAL: not
- * a file name.  EINVAL: both a handle and an fd, or neither, or a mode beyond 0777.
+ * a file name.  EINVAL: an fd of SHVERBS_EXPORT_MOVE; both a handle and an fd, or neither, or a mode beyond 0777.
  */
 enum shverbs_attrs_publish {
 	SHVERBS_ATTR_PUBLISH_OBJECT_ID,	/* in, const; with HANDLE */
@@ -189,6 +226,41 @@ enum shverbs_attrs_attach_context {
 	SHVERBS_ATTR_ATTACH_CONTEXT_RIGHTS, /* out, u32, optional: enum shverbs_rights */
 	/* out, optional: what the driver answered to GET_CONTEXT, cut to the room given */
 	SHVERBS_ATTR_ATTACH_CONTEXT_DRIVER,
+};
+
+/*
+ * HOLDERS: how many hold the object of a handle or, with UVERBS_OBJECT_DEVICE and
+ * no handle, the context of this file.  Others come and go meanwhile.  That is all
+ * that a holder learns of the others: object fds travel, so that no process id
+ * would be true for long, and whoever shares an object need not show itself.
+ *
+ * Errors are those of EXPORT, but no right is needed.
+ */
+enum shverbs_attrs_holders {
+	SHVERBS_ATTR_HOLDERS_OBJECT_ID,	/* in, const */
+	SHVERBS_ATTR_HOLDERS_HANDLE,	/* in, const; not of a context */
+	SHVERBS_ATTR_HOLDERS_HANDLES,	/* out, u32, optional: handles, or attached files */
+	SHVERBS_ATTR_HOLDERS_FDS,	/* out, u32, optional: object fds */
+	SHVERBS_ATTR_HOLDERS_NAMES,	/* out, u32, optional: strong names */
+	SHVERBS_ATTR_HOLDERS_CHILDREN,	/* out, u32, optional: objects made from it */
+	SHVERBS_ATTR_HOLDERS_FLAGS,	/* out, u32, optional: enum shverbs_import_flags */
+};
+
+/*
+ * REVOKE: destroys the hardware object at once, whoever holds it.  Handles, fds
+ * and strong names of it stay until they are given up, but all they are good for
+ * is EIO; its names in the file system vanish.  Nobody reaches anything by its
+ * keys from here on.  Those who imported it get SHVERBS_EVENT_REVOKED.
+ *
+ * EPERM: the handle lacks SHVERBS_RIGHT_REVOKE, or the object was not shared as
+ * revocable.  EBUSY: others were made from it (an MR on a PD, a QP on a CQ), which
+ * are to be revoked or destroyed first, or a call is using it; a QP is in a
+ * multicast group.  EIO: it is revoked.  Else as EXPORT, or what the driver says of
+ * the destruction; then nothing has changed.
+ */
+enum shverbs_attrs_revoke {
+	SHVERBS_ATTR_REVOKE_OBJECT_ID,	/* in, const */
+	SHVERBS_ATTR_REVOKE_HANDLE,	/* in, const */
 };
 
 #endif
