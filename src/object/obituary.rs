@@ -25,13 +25,13 @@ pub(crate) trait Obituary: Send + Sync {
 #[pin_data]
 pub(super) struct Watchers {
     #[pin]
-    all: Mutex<KVec<Arc<dyn Obituary>>>,
+    all: Mutex<KVVec<Arc<dyn Obituary>>>,
 }
 
 impl Watchers {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            all <- new_mutex!(KVec::new()),
+            all <- new_mutex!(KVVec::new()),
         })
     }
 
