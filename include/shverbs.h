@@ -231,7 +231,8 @@ static inline int shv_priv_publish_handle(struct ibv_context *ctx,
  *	file system or below it
  * @mode: permission bits, less the umask
  * @flags: SHVERBS_PUBLISH_STRONG for a name that owns the object until it is
- *	unlinked, which takes CAP_IPC_LOCK; a name without it vanishes with the last owner
+ *	unlinked, which takes CAP_IPC_LOCK or room under RLIMIT_MEMLOCK; a name without
+ *	it vanishes with the last owner
  */
 static inline int shv_publish_pd(struct ibv_pd *pd, int dirfd, const char *path,
 				 mode_t mode, uint32_t flags)

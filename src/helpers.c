@@ -172,3 +172,13 @@ void shverbs_list_del_init(struct list_head *entry)
 {
 	list_del_init(entry);
 }
+
+struct user_struct *shverbs_current_user(void)
+{
+	return get_current_user();
+}
+
+unsigned long shverbs_memlock_limit(void)
+{
+	return rlimit(RLIMIT_MEMLOCK);
+}

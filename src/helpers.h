@@ -39,6 +39,8 @@ bool shverbs_may_read(const struct file *filp);
 bool shverbs_may_write(const struct file *filp);
 struct page *shverbs_zero_page(unsigned long address);
 struct page *shverbs_alloc_zeroed_page(void);
+struct user_struct *shverbs_current_user(void);
+unsigned long shverbs_memlock_limit(void);
 void shverbs_list_del_init(struct list_head *entry);
 
 /* Implemented in Rust; see rdma_user_mmap_disassociate() in marshall.c. */

@@ -33,7 +33,10 @@ use self::{
 };
 use crate::{
     object::{
-        name::Name,
+        name::{
+            Name,
+            Strength, //
+        },
         sharing::{
             Counted,
             Role, //
@@ -103,15 +106,14 @@ pub(crate) fn device_removed(device: &Device) {
 }
 
 /// Gives what is `shared` the name `name` in the directory `dir`, as `SHVERBS_METHOD_PUBLISH`
-/// says, whose errors these are. The caller has seen to rights and to what a `strong` name needs,
-/// and holds no lock that the destruction of an object takes.
+/// says, whose errors these are. The caller has seen to rights, and holds no lock that the destruction of an object takes.
 pub(crate) fn publish(
     dir: &LocalFile,
     name: &[u8],
     mode: u16,
     shared: Shared,
     rights: Rights,
-    strong: bool,
+    strength: Strength,
 ) -> Result {
     let dir = fs::Directory::<ObjFs>::new(dir)?;
     if mode & !NAME_MODE != 0 {
@@ -124,13 +126,12 @@ pub(crate) fn publish(
     {
         return Err(EXDEV);
     }
-    let held = if strong {
-        {
+    let held = match strength {
+        Strength::Strong(charge) => {
             let counted = Counted::new(shared.clone(), Role::Name);
-            Name::strong(Deferred::new(c"[shverbs-name]", counted)?, rights)
+            Name::strong(Deferred::new(c"[shverbs-name]", counted)?, charge, rights)
         }
-    } else {
-        Name::weak(shared.downgrade(), rights)
+        Strength::Weak => Name::weak(shared.downgrade(), rights),
     };
     let tombstone = Tombstone::new(place.graves())?;
     tombstone.carve(dir.create(name, mode, shared.size(), held)?);

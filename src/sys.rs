@@ -12,10 +12,5 @@ pub(crate) mod num;
 pub(crate) mod service;
 pub(crate) mod uselock;
 pub(crate) mod user;
+pub(crate) mod user_locked;
 pub(crate) mod work;
-
-/// Whether the caller may lock memory without limit.
-pub(crate) fn capable_ipc_lock() -> bool {
-    // SAFETY: Asks about the calling task only.
-    unsafe { crate::bindings::capable(crate::bindings::CAP_IPC_LOCK as kernel::ffi::c_int) }
-}

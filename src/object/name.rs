@@ -16,7 +16,8 @@ use super::{
 };
 use crate::sys::{
     deferred::Deferred,
-    file::Access, //
+    file::Access,
+    user_locked::UserLocked, //
 };
 use kernel::{
     prelude::*,
@@ -29,12 +30,23 @@ pub(crate) struct Name {
     rights: Rights,
 }
 
+/// Whether a name owns its object.
+pub(crate) enum Strength {
+    /// No: it vanishes with the last other owner.
+    Weak,
+    /// Until it is unlinked, with what that is charged to its publisher, if anything.
+    Strong(Option<UserLocked>),
+}
+
 /// A name knows its object, or owns it.
 enum Object {
     /// Vanishes with the last other owner.
     Weak(WeakShared),
     /// Owns the object until it is unlinked.
-    Strong(Deferred<Counted>),
+    Strong {
+        owner: Deferred<Counted>,
+        _charge: Option<UserLocked>,
+    },
 }
 
 impl Name {
@@ -47,9 +59,16 @@ impl Name {
     }
 
     /// Owns the object until it is unlinked.
-    pub(crate) fn strong(object: Deferred<Counted>, rights: Rights) -> Self {
+    pub(crate) fn strong(
+        owner: Deferred<Counted>,
+        charge: Option<UserLocked>,
+        rights: Rights,
+    ) -> Self {
         Self {
-            object: Object::Strong(object),
+            object: Object::Strong {
+                owner,
+                _charge: charge,
+            },
             rights,
         }
     }
@@ -58,7 +77,7 @@ impl Name {
     pub(crate) fn shared(&self) -> Result<Shared> {
         match &self.object {
             Object::Weak(weak) => weak.upgrade().ok_or(ENOENT),
-            Object::Strong(shared) => Ok(Shared::clone(shared)),
+            Object::Strong { owner, .. } => Ok(Shared::clone(owner)),
         }
     }
 

@@ -10,8 +10,9 @@ use crate::{
         Call,
         Method, //
     },
+    object::name::Strength,
     objfs,
-    sys, //
+    sys::user_locked::UserLocked, //
 };
 use kernel::prelude::*;
 
@@ -50,13 +51,14 @@ fn run(call: &mut Call<'_, '_>) -> Result {
     let revocable = flags & REVOCABLE != 0;
     let held = held(call)?;
     held.require_to_share(revocable)?;
-    let strong = flags & STRONG != 0;
-    if strong && !sys::capable_ipc_lock() {
-        return Err(EPERM);
-    }
+    let strength = if flags & STRONG != 0 {
+        Strength::Strong(UserLocked::charge(held.shared.size())?)
+    } else {
+        Strength::Weak
+    };
     let dir = call.any_file(DIR_FD)?;
     held.shared.settle(revocable)?;
-    objfs::publish(&dir, &name, mode, held.shared, held.rights, strong)
+    objfs::publish(&dir, &name, mode, held.shared, held.rights, strength)
 }
 
 /// What is to be published, and the most that its name may give: what a handle or the file holds, or

@@ -7,6 +7,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -222,7 +223,10 @@ TEST_F(isolation, directories)
 static int publish_strong(struct sh *sh, int dir)
 {
 	struct sh_name name = { dir, "strong", 0600, SHVERBS_PUBLISH_STRONG };
+	struct rlimit none = {};
 
+	if (setrlimit(RLIMIT_MEMLOCK, &none))
+		return -EDOM;
 	return sh_publish(sh->fd, UVERBS_OBJECT_MR, sh->mr.handle, &name);
 }
 

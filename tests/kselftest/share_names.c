@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The object file system: who may do what with a name, and when it goes. */
 #include <grp.h>
+#include <sys/resource.h>
 
 #include "share.h"
 
@@ -335,15 +336,58 @@ TEST_F(names, strong_unlinked_while_open)
 	EXPECT_TRUE(uv_res_settles(&sh->made, 2000));
 }
 
-TEST_F(names, strong_takes_cap_ipc_lock)
+/* Without capabilities, and with so much of RLIMIT_MEMLOCK. */
+static int publish_strong(struct sh *sh, int dir, const char *name, rlim_t limit)
+{
+	struct rlimit room = { limit, limit };
+
+	errno = setrlimit(RLIMIT_MEMLOCK, &room) ? EDOM :
+		-publish_mr(sh, dir, name, 0600, SHVERBS_PUBLISH_STRONG);
+	return errno ? -1 : 0;
+}
+
+/* CAP_IPC_LOCK, or room for as many bytes as the object has, at least a page. */
+TEST_F(names, strong_takes_room)
 {
 	struct sh *sh = &self->sh;
+	struct sh_name pd;
 	int dir;
 
 	ASSERT_EQ(0, mkdirat(self->dir, "any", 0777));
 	dir = openat(self->dir, "any", O_RDONLY | O_DIRECTORY);
-	EXPECT_EQ(EPERM, AS(ALICE, GROUP, (errno = -publish_mr(sh, dir, "n", 0600, SHVERBS_PUBLISH_STRONG)) ? -1 : 0));
+	EXPECT_EQ(EPERM, AS(ALICE, GROUP, publish_strong(sh, dir, "n", 0)));
+	EXPECT_EQ(ENOMEM, AS(ALICE, GROUP, publish_strong(sh, dir, "n",
+							  SH_MR_SIZE - 1)));
 	EXPECT_FALSE(sh_exists(dir, "n"));
+	EXPECT_EQ(0, AS(ALICE, GROUP, publish_strong(sh, dir, "a", SH_MR_SIZE)));
+	/* It is the user's, whichever process published it, and not another's. */
+	EXPECT_EQ(ENOMEM, AS(ALICE, GROUP, publish_strong(sh, dir, "b",
+							  SH_MR_SIZE)));
+	EXPECT_EQ(ENOMEM, AS(ALICE, GROUP, publish_strong(sh, dir, "b",
+							  2 * SH_MR_SIZE - 1)));
+	EXPECT_EQ(0, AS(BOB, GROUP, publish_strong(sh, dir, "c", SH_MR_SIZE)));
+	EXPECT_EQ(0, AS(ALICE, GROUP, publish_strong(sh, dir, "b",
+						     2 * SH_MR_SIZE)));
+	/* A PD takes a page. */
+	pd = (struct sh_name){ dir, "pd", 0600, SHVERBS_PUBLISH_STRONG };
+	EXPECT_EQ(ENOMEM, AS(ALICE, GROUP, ({
+		struct rlimit room = { 2 * SH_MR_SIZE, 2 * SH_MR_SIZE };
+
+		setrlimit(RLIMIT_MEMLOCK, &room);
+		errno = -sh_publish(sh->fd, UVERBS_OBJECT_PD, sh->pd, &pd);
+		errno ? -1 : 0;
+	})));
+	/* Room comes back with unlink, and a publish that fails takes none. */
+	EXPECT_EQ(0, unlinkat(dir, "a", 0));
+	EXPECT_EQ(EEXIST, AS(ALICE, GROUP, publish_strong(sh, dir, "b",
+							  2 * SH_MR_SIZE)));
+	EXPECT_EQ(0, AS(ALICE, GROUP, publish_strong(sh, dir, "a",
+						     2 * SH_MR_SIZE)));
+	EXPECT_EQ(0, unlinkat(dir, "a", 0));
+	EXPECT_EQ(0, unlinkat(dir, "b", 0));
+	EXPECT_EQ(0, unlinkat(dir, "c", 0));
+	EXPECT_EQ(0, AS(ALICE, GROUP, publish_strong(sh, dir, "a", SH_MR_SIZE)));
+	EXPECT_EQ(0, unlinkat(dir, "a", 0));
 	close(dir);
 	EXPECT_EQ(0, unlinkat(self->dir, "any", AT_REMOVEDIR));
 }

@@ -182,8 +182,10 @@ enum shverbs_publish_flags {
  * EEXIST: the name is taken.  EXDEV: the directory is another device's, or the
  * root of the file system.
  * ENOTDIR, EINVAL: not a directory of the object file system.  EACCES: the
- * directory may not be written.  EPERM: SHVERBS_RIGHT_SHARE is missing, or
- * SHVERBS_PUBLISH_STRONG without CAP_IPC_LOCK.  ENAMETOOLONG, ENOENT, EINVAL: not
+ * directory may not be written.  EPERM: SHVERBS_RIGHT_SHARE is missing, or for
+ * SHVERBS_PUBLISH_STRONG CAP_IPC_LOCK, and RLIMIT_MEMLOCK is zero.  ENOMEM: without
+ * CAP_IPC_LOCK, a strong name for as many bytes as the object has, at least a page,
+ * on top of what the caller's user has locked so, is beyond RLIMIT_MEMLOCK.  ENAMETOOLONG, ENOENT, EINVAL: not
  * a file name.  EINVAL: an fd of SHVERBS_EXPORT_MOVE; both a handle and an fd, or neither, or a mode beyond 0777.
  */
 enum shverbs_attrs_publish {
