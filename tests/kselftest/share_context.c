@@ -206,6 +206,77 @@ TEST_F(context, close_never_waits)
 	}
 }
 
+/* Whether `rdma resource show` has an object of a kind that this process made. */
+static bool rdma_shows(const char *kind, pid_t pid)
+{
+	char line[256], want[32];
+	bool found = false;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "rdma resource show %s", kind);
+	snprintf(want, sizeof(want), " pid %d ", pid);
+	f = popen(line, "r");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f))
+		found |= strstr(line, want) != NULL;
+	return !pclose(f) && found;
+}
+
+/* Each object is listed as its maker's, and the context as that of the one who asked for it. */
+TEST_F(context, resource_tracking)
+{
+	static const char *const kinds[] = { "pd", "mr", "cq", "qp" };
+	struct member *member = &self->members[0];
+	size_t i;
+
+	ASSERT_EQ(0, start(member, &self->ctx, self->object));
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		EXPECT_TRUE(rdma_shows(kinds[i], member->pid))
+		{
+			TH_LOG("%s", kinds[i]);
+		}
+		EXPECT_FALSE(rdma_shows(kinds[i], getpid()));
+	}
+	EXPECT_TRUE(rdma_shows("ctx", getpid()));
+	EXPECT_FALSE(rdma_shows("ctx", member->pid));
+	EXPECT_EQ(SIGKILL, reap(member, SIGKILL));
+	close(self->object);
+	uv_ctx_close(&self->ctx);
+}
+
+/* QUERY_CONTEXT says through an attached file what it says through the first. */
+static int query_context(int fd, __u32 *vectors, __u64 *support)
+{
+	struct uv_cmd cmd;
+
+	uv_init(&cmd, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT);
+	uv_out(&cmd, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, vectors,
+	       sizeof(*vectors));
+	uv_out(&cmd, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, support,
+	       sizeof(*support));
+	return uv_ioctl(fd, &cmd);
+}
+
+TEST_F(context, query)
+{
+	int attached = sh_open_attached(self->object), bare = uv_open();
+	__u64 support[2] = {};
+	__u32 vectors[2] = {};
+	int first;
+
+	ASSERT_GE(attached, 0);
+	first = query_context(self->ctx.fd, &vectors[0], &support[0]);
+	EXPECT_EQ(first, query_context(attached, &vectors[1], &support[1]));
+	EXPECT_EQ(vectors[0], vectors[1]);
+	EXPECT_EQ(support[0], support[1]);
+	EXPECT_EQ(-EINVAL, query_context(bare, &vectors[0], &support[0]));
+	close(bare);
+	close(attached);
+	close(self->object);
+	uv_ctx_close(&self->ctx);
+}
+
 /* A CQ with room for one overruns: an event, under the user handle. */
 static int overrun(int fd, __u64 user)
 {

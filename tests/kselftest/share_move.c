@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* EXPORT with MOVE: the exporter's handle goes when the importer's comes, and not before. */
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "share.h"
@@ -120,6 +121,115 @@ TEST_F(move, takes_no_detours)
 	EXPECT_EQ(-EINVAL, uv_ioctl(sh->fd, &cmd));
 	close(object);
 	close(name.dir);
+}
+
+/*
+ * A broker makes a hundred and hands them out to ten workers; when it dies, each
+ * works on with what it got, and what it leaves goes with it.
+ */
+#define WORKERS 10
+#define EACH 10
+
+static void be_worker(int sock)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &byte, 1 };
+	struct sh_import import;
+	struct uv_ctx ctx;
+	int got = 0, fd;
+
+	if (uv_ctx_open(&ctx))
+		_exit(1);
+	while (got < EACH) {
+		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+				      .msg_control = control,
+				      .msg_controllen = sizeof(control) };
+
+		if (recvmsg(sock, &msg, MSG_CMSG_CLOEXEC) != 1 ||
+		    !CMSG_FIRSTHDR(&msg))
+			_exit(2);
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+		if (sh_import_mr(ctx.fd, fd, &import) || !import.mr.rkey)
+			_exit(3);
+		close(fd);
+		got++;
+	}
+	if (write(sock, "", 1) != 1 || read(sock, &byte, 1) != 1)
+		_exit(4);
+	_exit(0);
+}
+
+static int send_fd(int sock, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(fd)),
+				  .cmsg_level = SOL_SOCKET,
+				  .cmsg_type = SCM_RIGHTS } };
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1 ? 0 : -errno;
+}
+
+TEST_F_TIMEOUT(move, broker, 120)
+{
+	struct sh *sh = &self->sh;
+	struct uv_res want = sh->made;
+	pid_t pids[WORKERS];
+	int socks[WORKERS], pair[2], object, w, i, status;
+	struct uv_ctx broker;
+	struct uv_mr mr;
+	char byte;
+	__u32 pd;
+
+	for (w = 0; w < WORKERS; w++) {
+		ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+					pair));
+		pids[w] = fork();
+		if (!pids[w]) {
+			close(pair[0]);
+			be_worker(pair[1]);
+		}
+		close(pair[1]);
+		socks[w] = pair[0];
+	}
+	ASSERT_EQ(0, uv_ctx_open(&broker));
+	ASSERT_EQ(0, uv_pd_alloc(broker.fd, UV_WRITE, &pd));
+	for (i = 0; i < EACH; i++) {
+		for (w = 0; w < WORKERS; w++) {
+			ASSERT_EQ(0, uv_mr_reg(broker.fd, pd, sh->memory, 4096,
+					       UV_ACCESS_ALL, &mr));
+			object = sh_export_as(broker.fd, UVERBS_OBJECT_MR,
+					      mr.handle, 0, SHVERBS_EXPORT_MOVE);
+			ASSERT_GE(object, 0);
+			ASSERT_EQ(0, send_fd(socks[w], object));
+			close(object);
+		}
+	}
+	for (w = 0; w < WORKERS; w++)
+		ASSERT_EQ(1, read(socks[w], &byte, 1));
+	/* All of them have left: the broker holds none, and may go. */
+	EXPECT_EQ(-ENOENT, sh_release(broker.fd, UVERBS_OBJECT_MR, mr.handle));
+	uv_ctx_close(&broker);
+	want.mr += WORKERS * EACH;
+	want.pd++;
+	want.ctx += WORKERS;
+	EXPECT_TRUE(sh_settles_any_ctx(&want));
+	for (w = 0; w < WORKERS; w++) {
+		ASSERT_EQ(1, write(socks[w], "", 1));
+		ASSERT_EQ(pids[w], waitpid(pids[w], &status, 0));
+		EXPECT_EQ(0, status);
+		close(socks[w]);
+		want.mr -= EACH;
+		want.pd -= w == WORKERS - 1;
+		EXPECT_TRUE(sh_settles_any_ctx(&want));
+	}
 }
 
 /*

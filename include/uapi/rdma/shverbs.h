@@ -78,7 +78,8 @@ enum shverbs_attrs_info {
 enum shverbs_export_flags {
 	/*
 	 * Who imports it may lose it to REVOKE.  Whoever shares an object first,
-	 * by EXPORT or PUBLISH, decides this for good.
+	 * by EXPORT or PUBLISH, decides this for good; a PUBLISH that fails for
+	 * its directory or name has decided, too.
 	 */
 	SHVERBS_EXPORT_REVOCABLE = 1 << 0,
 	/*
