@@ -11,9 +11,8 @@ use super::{
         Watchers, //
     },
     registry::{
-        Mortal,
-        Place,
-        Room, //
+        Member,
+        Mortal, //
     },
     sharing::{
         Holders,
@@ -36,9 +35,15 @@ use crate::{
             UFile, //
         }, //
     },
-    sys::uselock::{
-        SharedSome,
-        UseLock, //
+    sys::{
+        lineup::{
+            self,
+            Listed, //
+        },
+        uselock::{
+            SharedSome,
+            UseLock, //
+        },
     },
 };
 use core::ops::Deref;
@@ -49,13 +54,14 @@ use kernel::{
         aref::ARef,
         Arc,
         Mutex,
-        SetOnce, //
+        SetOnce,
+        UniqueArc, //
     },
 };
 
 /// A context. Whoever has an `Arc` of it owns it; the last to go gives the driver's context back.
 pub(crate) struct Context {
-    core: Arc<Core>,
+    core: Arc<Member<Core>>,
 }
 
 /// What is left to a context whose owners are gone, or whose device is.
@@ -65,7 +71,6 @@ struct Core {
     home: OwnedFile<Home>,
     /// None once the driver has it back.
     ucontext: UseLock<Option<Ucontext>>,
-    place: Place,
     /// The bytes that the driver answered when it made the context.
     response: SetOnce<KVec<u8>>,
     #[pin]
@@ -87,7 +92,7 @@ struct Holding {
 pub(crate) struct Holder(Arc<Context>);
 
 /// Somebody who knows a context without holding it.
-pub(crate) struct Weak(Arc<Core>);
+pub(crate) struct Weak(Arc<Member<Core>>);
 
 impl Context {
     /// Asks the driver for a context, with the call's udata. The result is its first holder.
@@ -99,29 +104,25 @@ impl Context {
     ) -> Result<Holder> {
         let home = FileBox::open(device, live, Home::new())?;
         let ufile = ARef::from(home.ufile());
-        let room = Room::new()?;
-        let place = device.contexts().next_place();
-        let core = Arc::pin_init(
-            pin_init!(Core {
-                device: ARef::from(device),
-                home,
-                ucontext: UseLock::new(None),
-                place,
-                response: SetOnce::new(),
-                holding <- new_mutex!(Holding {
-                    holders: 0,
-                    context: None
-                }),
-                sharing: Sharing::new(),
-                watchers <- Watchers::new(),
+        let core = pin_init!(Core {
+            device: ARef::from(device),
+            home,
+            ucontext: UseLock::new(None),
+            response: SetOnce::new(),
+            holding <- new_mutex!(Holding {
+                holders: 0,
+                context: None
             }),
-            GFP_KERNEL,
-        )?;
+            sharing: Sharing::new(),
+            watchers <- Watchers::new(),
+        });
+        let core = UniqueArc::pin_init(Listed::new(device.contexts().home(), core), GFP_KERNEL)?;
+        let (core, listed) = lineup::pair(core);
         // From here on dropping gives back what there is.
         let this = Arc::new(Self { core: core.clone() }, GFP_KERNEL)?;
         *core.ucontext.try_exclusive()? = Some(Ucontext::alloc(live, ufile, ucaps, bundle)?);
         core.response.populate(bundle.driver_answer()?);
-        device.contexts().enter(room, place, core);
+        device.contexts().enter(listed);
         Ok(Holder::new(this))
     }
 
@@ -238,7 +239,7 @@ impl Drop for Context {
         // Without a device its removal does this, or has done it.
         if let Ok(live) = self.core.device.live() {
             self.core.dealloc(&live, false);
-            self.core.device.contexts().leave(self.core.place);
+            self.core.device.contexts().leave(&*self.core);
         }
     }
 }

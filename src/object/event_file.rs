@@ -8,10 +8,8 @@
 use super::{
     device::Device,
     registry::{
-        Mortal,
-        Place,
-        Registry,
-        Room, //
+        Member,
+        Mortal, //
     },
 };
 use crate::{
@@ -32,6 +30,11 @@ use crate::{
             PendingFd,
             Reading, //
         },
+        lineup::{
+            self,
+            Lineup,
+            Listed, //
+        },
         user::UserAddr, //
     },
 };
@@ -40,6 +43,7 @@ use kernel::{
         file::flags,
         File, //
     },
+    list::ListArc,
     new_mutex,
     prelude::*,
     sync::{
@@ -48,7 +52,8 @@ use kernel::{
         Arc,
         ArcBorrow,
         Mutex,
-        SetOnce, //
+        SetOnce,
+        UniqueArc, //
     },
 };
 
@@ -63,15 +68,20 @@ pub(crate) enum Sort {
     Async,
 }
 
-/// The event files of one open of the character device.
+/// The event files of one open of the character device, which end with it or with the device.
+pub(crate) type Family = Member<EventFiles>;
+
+/// One event file, among those of its family.
+pub(crate) type Open = Listed<EventFile, EventFile>;
+
+/// What is in a [`Family`].
 #[pin_data]
 pub(crate) struct EventFiles {
     device: ARef<Device>,
     /// What objects report to by default: the first one for asynchronous events.
     default: SetOnce<Arc<Queue>>,
     #[pin]
-    open: Registry<EventFile>,
-    place: Place,
+    open: Lineup<EventFile>,
 }
 
 /// One event file.
@@ -79,8 +89,7 @@ pub(crate) struct EventFiles {
 pub(crate) struct EventFile {
     sort: Sort,
     queue: Arc<Queue>,
-    family: Arc<EventFiles>,
-    place: Place,
+    family: Arc<Family>,
     /// None of a channel.
     #[pin]
     watch: Mutex<Option<Watch<Queue>>>,
@@ -88,25 +97,21 @@ pub(crate) struct EventFile {
 
 /// An event file that is yet to be published, and gets no events of the device so far.
 pub(crate) struct Opening {
-    file: Arc<EventFile>,
-    room: Room<EventFile>,
+    file: Arc<Open>,
+    listed: ListArc<Open>,
 }
 
 impl EventFiles {
     /// Only while the device lives.
-    pub(crate) fn new(device: &Device) -> Result<Arc<Self>> {
-        let room = Room::new()?;
-        let place = device.contexts().next_place();
-        let this = Arc::pin_init(
-            pin_init!(Self {
-                device: ARef::from(device),
-                default: SetOnce::new(),
-                open <- Registry::new(),
-                place,
-            }),
-            GFP_KERNEL,
-        )?;
-        device.contexts().enter(room, place, this.clone());
+    pub(crate) fn new(device: &Device) -> Result<Arc<Family>> {
+        let this = pin_init!(Self {
+            device: ARef::from(device),
+            default: SetOnce::new(),
+            open <- Lineup::new(),
+        });
+        let this = UniqueArc::pin_init(Listed::new(device.contexts().home(), this), GFP_KERNEL)?;
+        let (this, listed) = lineup::pair(this);
+        device.contexts().enter(listed);
         Ok(this)
     }
 
@@ -114,7 +119,9 @@ impl EventFiles {
     pub(crate) fn default_queue(&self) -> Option<Arc<Queue>> {
         self.default.as_ref().cloned()
     }
+}
 
+impl Family {
     /// A new event file, with the descriptor for it.
     pub(crate) fn create(self: &Arc<Self>, sort: Sort) -> Result<(PendingFd, Opening)> {
         let queue = Queue::new()?;
@@ -122,27 +129,23 @@ impl EventFiles {
             Sort::Channel => None,
             Sort::Async => Some(Watch::new(queue.clone())?),
         };
-        let room = Room::new()?;
-        let place = self.open.next_place();
-        let file = Arc::pin_init(
-            pin_init!(EventFile {
-                sort,
-                queue,
-                family: self.clone(),
-                place,
-                watch <- new_mutex!(watch),
-            }),
-            GFP_KERNEL,
-        )?;
+        let file = pin_init!(EventFile {
+            sort,
+            queue,
+            family: self.clone(),
+            watch <- new_mutex!(watch),
+        });
+        let file = UniqueArc::pin_init(Listed::new(self.open.home(), file), GFP_KERNEL)?;
+        let (file, listed) = lineup::pair(file);
         let fd = PendingFd::new(file.clone(), flags::O_RDONLY)?;
-        Ok((fd, Opening { file, room }))
+        Ok((fd, Opening { file, listed }))
     }
 
     /// The queue of the event file behind a descriptor of the caller: `EBADF` if it is not one of
     /// this sort, or of another open of the character device.
     pub(crate) fn lookup(self: &Arc<Self>, fd: i64, sort: Sort) -> Result<Arc<Queue>> {
         let fd = i32::try_from(fd).map_err(|_| EINVAL)?;
-        let file = file::lookup::<EventFile>(i64::from(fd))?;
+        let file = file::lookup::<Open>(i64::from(fd))?;
         if file.sort != sort || !Arc::ptr_eq(&file.family, self) {
             return Err(EBADF);
         }
@@ -156,7 +159,7 @@ impl EventFiles {
             while let Some(file) = self.open.take_newest() {
                 file.orphan(&live);
             }
-            self.device.contexts().leave(self.place);
+            self.device.contexts().leave(self);
         }
     }
 }
@@ -172,14 +175,14 @@ impl Mortal for EventFiles {
 impl Opening {
     /// From here on there may be events.
     pub(crate) fn start(self, live: &Live<'_>) {
-        let Self { file, room } = self;
+        let Self { file, listed } = self;
         let family = &file.family;
         if let Some(watch) = &mut *file.watch.lock() {
             // Only the first is taken.
             family.default.populate(file.queue.clone());
             watch.start(live);
         }
-        family.open.enter(room, file.place, file.clone());
+        family.open.enter(listed);
     }
 }
 
@@ -210,7 +213,7 @@ impl EventFile {
 }
 
 #[vtable]
-impl FileType for EventFile {
+impl FileType for Open {
     const NAME: &'static CStr = c"[infinibandevent]";
 
     type Source = ();
@@ -250,7 +253,7 @@ impl FileType for EventFile {
         // Without a device its removal does this, or has done it.
         if let Ok(live) = this.family.device.live() {
             this.unwatch(&live);
-            this.family.open.leave(this.place);
+            this.family.open.leave(&this);
         }
     }
 }

@@ -16,7 +16,10 @@ use super::{
         Door, //
     },
     device::Device,
-    event_file::EventFiles,
+    event_file::{
+        EventFiles,
+        Family, //
+    },
     kinds::Kind,
     owner::InUse,
     rights::{
@@ -63,7 +66,7 @@ pub(crate) struct File {
     next: NextId,
     /// For handles that move to other files.
     door: SetOnce<Arc<Door>>,
-    events: Arc<EventFiles>,
+    events: Arc<Family>,
 }
 
 /// The context of a File, its own or another's.
@@ -145,7 +148,7 @@ impl File {
     }
 
     /// The event files that were made on this file.
-    pub(crate) fn events(&self) -> &Arc<EventFiles> {
+    pub(crate) fn events(&self) -> &Arc<Family> {
         &self.events
     }
 }

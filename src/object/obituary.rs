@@ -7,6 +7,10 @@ use kernel::{
     new_mutex,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Full, //
+        },
         Arc,
         Mutex, //
     },
@@ -24,6 +28,8 @@ pub(crate) trait Obituary: Send + Sync {
 /// All who want to know of one object. The lock is taken last, and nobody is called under it.
 #[pin_data]
 pub(super) struct Watchers {
+    /// Whether there may be any, so that those that nobody watches go without the lock.
+    any: Atomic<bool>,
     #[pin]
     all: Mutex<KVVec<Arc<dyn Obituary>>>,
 }
@@ -31,6 +37,7 @@ pub(super) struct Watchers {
 impl Watchers {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
+            any: Atomic::new(false),
             all <- new_mutex!(KVVec::new()),
         })
     }
@@ -39,6 +46,9 @@ impl Watchers {
     pub(super) fn add(&self, watcher: Arc<dyn Obituary>) -> Result {
         self.forget_moot()?;
         self.all.lock().push(watcher, GFP_KERNEL)?;
+        // Before the caller looks: whoever makes the object go sees this, or the caller sees that it
+        // has gone.
+        self.any.xchg(true, Full);
         Ok(())
     }
 
@@ -65,6 +75,9 @@ impl Watchers {
 
     /// The object has gone.
     pub(super) fn tell(&self) {
+        if !self.any.xchg(false, Full) {
+            return;
+        }
         let watchers = mem::take(&mut *self.all.lock());
         for watcher in watchers {
             watcher.gone();

@@ -14,9 +14,8 @@ use super::{
         Watchers, //
     },
     registry::{
-        Mortal,
-        MovingPlace,
-        Room, //
+        Member,
+        Mortal, //
     },
     sharing::{
         self,
@@ -30,10 +29,16 @@ use crate::{
         device::Live,
         sink::Sink, //
     },
-    sys::uselock::{
-        Exclusive,
-        SharedSome,
-        UseLock, //
+    sys::{
+        lineup::{
+            self,
+            Listed, //
+        },
+        uselock::{
+            Exclusive,
+            SharedSome,
+            UseLock, //
+        },
     },
 };
 use core::{
@@ -69,7 +74,6 @@ pub(crate) struct Object<K: Kind> {
     /// None once the hardware object is destroyed.
     state: UseLock<Option<Alive<K>>>,
     device: ARef<Device>,
-    place: MovingPlace,
     /// The bytes that the driver answered when it made the object.
     response: KVec<u8>,
     sharing: Sharing,
@@ -101,12 +105,12 @@ const fn holders(owners: u64) -> u64 {
 ///
 /// Counted as `share` in `owners`; not at all if that is zero.
 pub(crate) struct Owner<K: Kind> {
-    object: Arc<Object<K>>,
+    object: Arc<Member<Object<K>>>,
     share: u64,
 }
 
 /// Somebody who knows an object without owning it.
-pub(crate) struct Weak<K: Kind>(Arc<Object<K>>);
+pub(crate) struct Weak<K: Kind>(Arc<Member<Object<K>>>);
 
 /// An object in use: it is not destroyed or changed before this is dropped.
 pub(crate) struct InUse<'a, K: Kind> {
@@ -114,41 +118,33 @@ pub(crate) struct InUse<'a, K: Kind> {
     owner: &'a Owner<K>,
 }
 
-/// Memory and a place for an object whose hardware is yet to be made, so that nothing can fail once
-/// it is.
-pub(crate) struct Seat<K: Kind> {
-    memory: UniqueArc<mem::MaybeUninit<Object<K>>>,
-    room: Room,
-}
+/// Memory for an object whose hardware is yet to be made, so that nothing can fail once it is.
+pub(crate) struct Seat<K: Kind>(UniqueArc<mem::MaybeUninit<Member<Object<K>>>>);
 
 impl<K: Kind> Seat<K> {
     pub(crate) fn new() -> Result<Self> {
-        Ok(Self {
-            memory: UniqueArc::new_uninit(GFP_KERNEL)?,
-            room: Room::new()?,
-        })
+        Ok(Self(UniqueArc::new_uninit(GFP_KERNEL)?))
     }
 
     /// The object, with its first owner.
     pub(crate) fn fill(self, context: Arc<Context>, hardware: K, response: KVec<u8>) -> Owner<K> {
         let device = ARef::from(context.device());
-        let place = device.objects().next_place();
-        let object = self.memory.pin_init_with(pin_init!(Object {
+        let home = device.objects().home();
+        let object = pin_init!(Object {
             // INVARIANT: The owner below.
             owners: Atomic::new(HOLDER),
             state: UseLock::new(Some(Alive { hardware, context })),
             device,
-            place: MovingPlace::new(place),
             response,
             sharing: Sharing::new(),
             watchers <- Watchers::new(),
-        }));
-        let object: Arc<Object<K>> = match object {
-            Ok(object) => object.into(),
+        });
+        let object = match self.0.pin_init_with(Listed::new(home, object)) {
+            Ok(object) => object,
             Err(never) => match never {},
         };
-        let registry = object.device.objects();
-        registry.enter(self.room, place, object.clone());
+        let (object, listed) = lineup::pair(object);
+        object.device.objects().enter(listed);
         // INVARIANT: The count of one is this one's.
         Owner {
             object,
@@ -178,7 +174,6 @@ impl<K: Kind> Owner<K> {
         _live: &Live<'_>,
         f: impl FnOnce(&mut K) -> Result<R>,
     ) -> Result<R> {
-        let room = Room::new()?;
         let mut state = self.object.state.try_exclusive()?;
         let alive = state.as_mut().ok_or(EIO)?;
         // New children need the object in use.
@@ -186,7 +181,7 @@ impl<K: Kind> Owner<K> {
             return Err(EBUSY);
         }
         let result = f(&mut alive.hardware);
-        self.object.device.objects().renew(room, &self.object.place);
+        self.object.device.objects().renew(&*self.object);
         result
     }
 
@@ -204,7 +199,7 @@ impl<K: Kind> Owner<K> {
             Ok(Left::Nobody) => {}
             Err(e) => return Err((self, e)),
         }
-        match self.object.check().and_then(|()| self.object.bury()) {
+        match self.object.bury(K::check) {
             Ok(()) => {
                 // INVARIANT: Not counted any more.
                 self.share = 0;
@@ -310,7 +305,7 @@ enum Left {
     Nobody,
 }
 
-impl<K: Kind> Object<K> {
+impl<K: Kind> Member<Object<K>> {
     /// One more owner, for whoever knows one.
     fn owner(self: &Arc<Self>, share: u64) -> Owner<K> {
         // INVARIANT: Counted; an owner exists, so the count was not zero.
@@ -321,6 +316,38 @@ impl<K: Kind> Object<K> {
         }
     }
 
+    /// Destroys the hardware object, if it is there and `check` agrees. On failure nothing has changed.
+    fn bury(&self, check: impl FnOnce(&K) -> Result) -> Result {
+        // Without a device its removal does this, or has done it. The object stays listed for it.
+        let Ok(live) = self.device.live() else {
+            return Ok(());
+        };
+        let state = self.state.try_exclusive()?;
+        if let Some(alive) = &*state {
+            check(&alive.hardware)?;
+        }
+        self.destroy_in(state, &live)?;
+        drop(live);
+        self.announce();
+        Ok(())
+    }
+
+    /// Destroys the hardware object for whoever cannot be told that it failed.
+    fn end(&self) {
+        if let Err(e) = self.bury(|_| Ok(())) {
+            self.leak(e);
+            self.announce();
+        }
+    }
+
+    /// Takes the object off the list of those that live, and tells those who watch.
+    fn announce(&self) {
+        self.device.objects().leave(self);
+        self.watchers.tell();
+    }
+}
+
+impl<K: Kind> Object<K> {
     /// One holder less. `EBUSY` if that would leave nobody but children.
     fn leave_unless_busy(&self) -> Result<Left> {
         let mut owners = self.owners.load(Relaxed);
@@ -345,18 +372,6 @@ impl<K: Kind> Object<K> {
             .map_or(Ok(()), |alive| alive.hardware.check())
     }
 
-    /// Destroys the hardware object, if it is there. On failure nothing has changed.
-    fn bury(&self) -> Result {
-        // Without a device its removal does this, or has done it. The object stays listed for it.
-        let Ok(live) = self.device.live() else {
-            return Ok(());
-        };
-        self.destroy(&live)?;
-        drop(live);
-        self.announce();
-        Ok(())
-    }
-
     fn destroy(&self, live: &Live<'_>) -> Result {
         self.destroy_in(self.state.try_exclusive()?, live)
     }
@@ -379,14 +394,6 @@ impl<K: Kind> Object<K> {
         destroyed
     }
 
-    /// Destroys the hardware object for whoever cannot be told that it failed.
-    fn end(&self) {
-        if let Err(e) = self.bury() {
-            self.leak(e);
-            self.announce();
-        }
-    }
-
     /// What the driver does not let go stays, with all that it was made from: its memory may be in
     /// use by the hardware.
     fn leak(&self, e: Error) {
@@ -400,12 +407,6 @@ impl<K: Kind> Object<K> {
             mem::forget(state.take());
         }
     }
-
-    /// Takes the object off the list of those that live, and tells those who watch.
-    fn announce(&self) {
-        self.device.objects().leave(self.place.get());
-        self.watchers.tell();
-    }
 }
 
 impl<K: Kind> Mortal for Object<K> {
@@ -413,7 +414,7 @@ impl<K: Kind> Mortal for Object<K> {
         if let Err(e) = self.destroy(live) {
             self.leak(e);
         }
-        self.announce();
+        self.watchers.tell();
     }
 }
 
