@@ -12,6 +12,9 @@ DEBIAN_RELEASE	:= $(shell . scripts/versions && echo $$LINUX_RELEASE)
 RELEASE		:= $(if $(KDIR),$(call release_of,$(KDIR)),$(DEBIAN_RELEASE))
 KO		:= build/$(RELEASE)/shverbs.ko
 
+# The models of HCAs that run-hca and shell-hca plug in, with commas between.
+HCA		?= mthca
+
 # Scripts keep their own time from the start of make.
 export SHVERBS_T0 := $(shell date +%s)
 
@@ -58,6 +61,15 @@ shell: ## a root shell in the guest, with rxe0 and the module
 	@scripts/build-tests
 	@scripts/guest --shell --timeout 0
 
+.PHONY: run-hca shell-hca
+run-hca: ## one guest with models of HCAs beside rxe0: what is there, and pings on each
+	@scripts/build-module stock
+	@scripts/guest --hca $(HCA) --mem 1G --timeout 200 -- show-hca $(HCA)
+shell-hca: ## a root shell in such a guest; load-hca and hca-control are at hand
+	@scripts/build-module stock
+	@scripts/build-tests
+	@scripts/guest --hca $(HCA) --mem 1G --shell --timeout 0
+
 .PHONY: test
 test: ## the whole suite; its last line is "N passed, N failed"
 	@scripts/run-tests all
@@ -66,13 +78,15 @@ test: ## the whole suite; its last line is "N passed, N failed"
 quick: ## the kselftests on Debian's kernel only
 	@scripts/run-tests kselftest
 
-.PHONY: kselftest pyverbs parity selftest debug
+.PHONY: kselftest pyverbs parity selftest debug hca
 kselftest: ## tests/kselftest, with abi_* on ib_uverbs, too
 	@scripts/run-tests kselftest
 parity: ## tests/kselftest/abi_*, on ib_uverbs and on shverbs
 	@scripts/run-tests parity
 pyverbs: ## rdma-core's own tests, on ib_uverbs and on shverbs
 	@scripts/run-tests pyverbs
+hca: ## tests/hca on models of HCAs, on ib_uverbs and on shverbs
+	@scripts/run-tests hca
 debug: ## the kselftests and the KUnit suites on the debug kernel
 	@scripts/run-tests debug
 selftest: ## of the bench: does it notice hangs, panics and splats?

@@ -5,6 +5,7 @@
     tap.py kselftest SUITE LOG    the output of run-kselftests (TAP of programs)
     tap.py tap SUITE LOG          TAP, of one program
     tap.py kunit SUITE LOG        a kernel's console (KTAP of KUnit suites)
+    tap.py cargo SUITE LOG        the output of cargo test
 
 What is missing is a failure: a test that was announced and has no result, a
 program without results, a program that was begun and did not end.
@@ -129,5 +130,31 @@ def tap(suite, path):
     program(suite, '', read(path), 0)
 
 
+def cargo(suite, path):
+    """Lines `test NAME ... ok`, under the number of tests of each binary."""
+    crate, planned, seen, found = 'tests', 0, 0, False
+
+    def finish():
+        if seen != planned:
+            emit(suite, f'{crate}:complete', 'fail', f'{seen} results of {planned}')
+
+    for line in read(path):
+        binary = re.match(r'^ +(?:Running .*/deps/|Doc-tests )([a-z0-9_]+)', line)
+        count = re.match(r'^running (\d+) tests?$', line)
+        result = re.match(r'^test (.+) \.\.\. (ok|FAILED|ignored)', line)
+        if binary:
+            finish()
+            crate, planned, seen = binary.group(1), 0, 0
+        elif count:
+            planned = int(count.group(1))
+        elif result:
+            seen, found = seen + 1, True
+            status = {'ok': 'pass', 'FAILED': 'fail', 'ignored': 'skip'}[result.group(2)]
+            emit(suite, f'{crate}:{result.group(1)}', status, line)
+    finish()
+    if not found:
+        emit(suite, 'tests', 'fail', 'no test ran\n' + '\n'.join(read(path)[-30:]))
+
+
 if __name__ == '__main__':
-    {'kselftest': kselftest, 'tap': tap, 'kunit': kunit}[sys.argv[1]](*sys.argv[2:])
+    {'kselftest': kselftest, 'tap': tap, 'kunit': kunit, 'cargo': cargo}[sys.argv[1]](*sys.argv[2:])

@@ -98,6 +98,8 @@ static inline int loop_to_rtr(struct ibv_qp *qp, uint32_t dest)
 	attr.dest_qp_num = dest;
 	attr.max_dest_rd_atomic = LOOP_DEPTH;
 	attr.min_rnr_timer = 1;
+	/* InfiniBand goes by this, and RoCE by the GID. */
+	attr.ah_attr.dlid = port.lid;
 	attr.ah_attr.is_global = 1;
 	attr.ah_attr.grh.hop_limit = 1;
 	attr.ah_attr.port_num = 1;
