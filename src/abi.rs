@@ -66,6 +66,11 @@ wire! {
         out_words: u16,
     }
 
+    /// The request that gives up an object of a kind of which nothing is reported then.
+    struct OneHandle = ib_uverbs_dealloc_pd {
+        pd_handle: u32,
+    }
+
     /// What follows in an extended one.
     struct ExtendedHeader = ib_uverbs_ex_cmd_hdr {
         response: u64,
@@ -74,6 +79,13 @@ wire! {
         cmd_hdr_reserved: u32,
     }
 }
+
+// The others' requests are the same.
+const _: () = {
+    assert!(size_of::<OneHandle>() == size_of::<bindings::ib_uverbs_dereg_mr>());
+    assert!(size_of::<OneHandle>() == size_of::<bindings::ib_uverbs_dealloc_mw>());
+    assert!(size_of::<OneHandle>() == size_of::<bindings::ib_uverbs_destroy_ah>());
+};
 
 pub(crate) const IOCTL_ATTR_SIZE: usize = size_of::<bindings::ib_uverbs_attr>();
 

@@ -28,6 +28,11 @@ struct ib_cq *shverbs_zalloc_cq(struct ib_device *dev)
 	return rdma_zalloc_drv_obj(dev, ib_cq);
 }
 
+struct ib_counters *shverbs_zalloc_counters(struct ib_device *dev)
+{
+	return rdma_zalloc_drv_obj(dev, ib_counters);
+}
+
 struct ib_mw *shverbs_zalloc_mw(struct ib_device *dev)
 {
 	return rdma_zalloc_drv_obj(dev, ib_mw);

@@ -11,6 +11,7 @@ struct ib_uverbs_device;
 struct ib_ucontext *shverbs_zalloc_ucontext(struct ib_device *dev);
 struct ib_pd *shverbs_zalloc_pd(struct ib_device *dev);
 struct ib_cq *shverbs_zalloc_cq(struct ib_device *dev);
+struct ib_counters *shverbs_zalloc_counters(struct ib_device *dev);
 struct ib_mw *shverbs_zalloc_mw(struct ib_device *dev);
 
 bool shverbs_dev_access_current(const struct ib_device *dev);

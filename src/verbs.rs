@@ -7,8 +7,10 @@
 mod ah;
 mod async_event;
 mod comp_channel;
+mod counters;
 mod cq;
 mod device;
+mod dm;
 mod info;
 mod mcast;
 mod mr;
@@ -30,7 +32,7 @@ use crate::{
 };
 
 /// The objects of the ioctl ABI.
-static OBJECTS: [Object; 12] = [
+static OBJECTS: [Object; 15] = [
     Object::new(
         bindings::uverbs_default_objects_UVERBS_OBJECT_DEVICE,
         device::METHODS,
@@ -49,6 +51,21 @@ static OBJECTS: [Object; 12] = [
         mr::METHODS,
     )
     .needs(|ops| ops.dereg_mr.is_some()),
+    Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_MR,
+        dm::MR_METHODS,
+    )
+    .needs(|ops| ops.dereg_mr.is_some() && ops.dealloc_dm.is_some()),
+    Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_DM,
+        dm::METHODS,
+    )
+    .needs(|ops| ops.dealloc_dm.is_some()),
+    Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_COUNTERS,
+        counters::METHODS,
+    )
+    .needs(|ops| ops.destroy_counters.is_some()),
     Object::new(
         bindings::uverbs_default_objects_UVERBS_OBJECT_MW,
         mw::METHODS,

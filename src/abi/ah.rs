@@ -36,8 +36,4 @@ wire! {
     struct CreateAhResp = ib_uverbs_create_ah_resp {
         ah_handle: u32,
     }
-
-    struct DestroyAh = ib_uverbs_destroy_ah {
-        ah_handle: u32,
-    }
 }

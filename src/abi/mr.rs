@@ -36,10 +36,6 @@ wire! {
         rkey: u32,
     }
 
-    struct DeregMr = ib_uverbs_dereg_mr {
-        mr_handle: u32,
-    }
-
     struct MrAttrs = shverbs_mr_attrs {
         iova: u64,
         length: u64,

@@ -16,8 +16,4 @@ wire! {
         mw_handle: u32,
         rkey: u32,
     }
-
-    struct DeallocMw = ib_uverbs_dealloc_mw {
-        mw_handle: u32,
-    }
 }

@@ -12,8 +12,4 @@ wire! {
     struct AllocPdResp = ib_uverbs_alloc_pd_resp {
         pd_handle: u32,
     }
-
-    struct DeallocPd = ib_uverbs_dealloc_pd {
-        pd_handle: u32,
-    }
 }

@@ -6,7 +6,11 @@ use super::{
     call::Call,
     method::Needs, //
 };
-use crate::bindings;
+use crate::{
+    abi::OneHandle,
+    bindings,
+    object::Kind, //
+};
 use kernel::prelude::*;
 use zerocopy::{
     FromBytes,
@@ -41,6 +45,18 @@ impl Command {
             needs: |_| true,
             run,
         }
+    }
+
+    /// Gives up an object of kind `K`.
+    pub(crate) const fn destroy<K: Kind>(id: u32) -> Self {
+        Self::new::<OneHandle, ()>(id, |call| {
+            let request: OneHandle = call.request()?;
+            call.file
+                .destroy::<K>(i64::from(request.pd_handle))
+                .map(drop)
+        })
+        .no_udata()
+        .after_removal()
     }
 
     /// A command that only some drivers have.

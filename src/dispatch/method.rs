@@ -4,7 +4,7 @@
 
 use super::call::Call;
 use crate::{
-    bindings,
+    bindings, object,
     rdma::bundle::{
         key_of,
         MAX_KEYS, //
@@ -219,6 +219,14 @@ impl Method {
             }
         }
         this
+    }
+
+    /// Gives up an object of kind `K`, whose handle is in the attribute `HANDLE`.
+    pub(crate) const fn destroy<K: object::Kind, const HANDLE: u32>(id: u32) -> Self {
+        Self::new(id, const { &[Attr::handle(HANDLE)] }, |call| {
+            call.file.destroy::<K>(call.number(HANDLE)?).map(drop)
+        })
+        .after_removal()
     }
 
     /// Works once the device is gone: it gives something up.

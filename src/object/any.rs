@@ -5,7 +5,9 @@
 use super::{
     kinds::{
         Ah,
+        Counters,
         Cq,
+        Dm,
         Kind,
         Mr,
         Mw,
@@ -159,7 +161,7 @@ macro_rules! any {
     }
 }
 
-any!(Pd, Mr, Mw, Cq, Srq, Ah, Qp);
+any!(Pd, Mr, Mw, Cq, Srq, Ah, Qp, Dm, Counters);
 
 impl AnyOwner {
     /// Those who are told when it is revoked; none if that cannot be.

@@ -54,155 +54,22 @@ pub(crate) trait Kind: Sized + Send + Sync + 'static {
     fn unwrap(any: &AnyOwner) -> Option<&Owner<Self>>;
 }
 
-/// A protection domain.
-pub(crate) struct Pd {
-    pub(crate) hw: rdma::pd::Pd,
-}
-
-impl Pd {
-    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
-        self.hw
-            .destroy(live, bundle)
-            .map_err(|(hw, e)| (Self { hw }, e))
-    }
-}
-
-/// A memory region.
-pub(crate) struct Mr {
-    pub(crate) hw: rdma::mr::Mr,
-    /// `enum ib_access_flags` of the registration.
-    pub(crate) access: u32,
-    pub(crate) pd: Owner<Pd>,
-}
-
-impl Mr {
-    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
-        let Self { hw, access, pd } = self;
-        hw.destroy(live, bundle)
-            .map_err(|(hw, e)| (Self { hw, access, pd }, e))
-    }
-}
-
-/// A memory window.
-pub(crate) struct Mw {
-    pub(crate) hw: rdma::mw::Mw,
-    pub(crate) pd: Owner<Pd>,
-}
-
-impl Mw {
-    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
-        let Self { hw, pd } = self;
-        hw.destroy(live, bundle)
-            .map_err(|(hw, e)| (Self { hw, pd }, e))
-    }
-}
-
-/// A completion queue.
-pub(crate) struct Cq {
-    pub(crate) hw: rdma::cq::Cq,
-    /// Those whom `hw` reports to.
-    pub(crate) subscribers: Arc<Subscribers>,
-}
-
-impl Cq {
-    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
-        let Self { hw, subscribers } = self;
-        hw.destroy(live, bundle)
-            .map_err(|(hw, e)| (Self { hw, subscribers }, e))
-    }
-}
-
-/// An address handle.
-pub(crate) struct Ah {
-    pub(crate) hw: rdma::ah::Ah,
-    pub(crate) pd: Owner<Pd>,
-}
-
-impl Ah {
-    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
-        let Self { hw, pd } = self;
-        hw.destroy(live, bundle)
-            .map_err(|(hw, e)| (Self { hw, pd }, e))
-    }
-}
-
-/// A shared receive queue.
-pub(crate) struct Srq {
-    pub(crate) hw: rdma::srq::Srq,
-    pub(crate) pd: Owner<Pd>,
-    /// Of types that have one.
-    pub(crate) cq: Option<Owner<Cq>>,
-    /// Those whom `hw` reports to.
-    pub(crate) subscribers: Arc<Subscribers>,
-}
-
-impl Srq {
-    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
-        let Self {
-            hw,
-            pd,
-            cq,
-            subscribers,
-        } = self;
-        hw.destroy(live, bundle).map_err(|(hw, e)| {
-            let all = Self {
-                hw,
-                pd,
-                cq,
-                subscribers,
-            };
-            (all, e)
-        })
-    }
-}
-
-/// A queue pair. It has the parents that its type asks for.
-pub(crate) struct Qp {
-    pub(crate) hw: rdma::qp::Qp,
-    pub(crate) pd: Option<Owner<Pd>>,
-    pub(crate) send_cq: Option<Owner<Cq>>,
-    pub(crate) recv_cq: Option<Owner<Cq>>,
-    pub(crate) srq: Option<Owner<Srq>>,
-    /// Those whom `hw` reports to.
-    pub(crate) subscribers: Arc<Subscribers>,
-}
-
-impl Qp {
-    /// `EBUSY` while it is attached to a multicast group.
-    fn check_unused(&self) -> Result {
-        if self.hw.is_attached() {
-            Err(EBUSY)
-        } else {
-            Ok(())
-        }
-    }
-
-    pub(super) fn end(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
-        let Self {
-            hw,
-            pd,
-            send_cq,
-            recv_cq,
-            srq,
-            subscribers,
-        } = self;
-        hw.destroy(live, bundle).map_err(|(hw, e)| {
-            let all = Self {
-                hw,
-                pd,
-                send_cq,
-                recv_cq,
-                srq,
-                subscribers,
-            };
-            (all, e)
-        })
-    }
-}
-
-/// Gives each kind what is the same for all.
+/// Defines the kinds: the structure of each, and what is the same for all. `unless` names a method
+/// that tells why the last holder cannot destroy it.
 macro_rules! kinds {
-    ($($kind:ident: $name:literal, $id:ident $(, $check:ident)?;)*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $kind:ident($name:literal, $id:ident $(, unless $check:ident)?) {
+            hw: $hw:ty,
+            $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
+        }
+    )*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $kind {
+            pub(crate) hw: $hw,
+            $($(#[$field_doc])* pub(crate) $field: $type,)*
+        }
+
         impl Kind for $kind {
             const NAME: &'static str = $name;
             const ID: u16 = bindings::$id as u16;
@@ -221,7 +88,9 @@ macro_rules! kinds {
             })?
 
             fn destroy(self, live: &Live<'_>, bundle: &mut Bundle<'_>) -> Destroyed<Self> {
-                self.end(live, bundle)
+                let Self { hw, $($field,)* } = self;
+                hw.destroy(live, bundle)
+                    .map_err(|(hw, e)| (Self { hw, $($field,)* }, e))
             }
 
             fn wrap(owner: Owner<Self>) -> AnyOwner {
@@ -239,11 +108,79 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Pd: "pd", uverbs_default_objects_UVERBS_OBJECT_PD;
-    Mr: "mr", uverbs_default_objects_UVERBS_OBJECT_MR;
-    Mw: "mw", uverbs_default_objects_UVERBS_OBJECT_MW;
-    Cq: "cq", uverbs_default_objects_UVERBS_OBJECT_CQ;
-    Srq: "srq", uverbs_default_objects_UVERBS_OBJECT_SRQ;
-    Ah: "ah", uverbs_default_objects_UVERBS_OBJECT_AH;
-    Qp: "qp", uverbs_default_objects_UVERBS_OBJECT_QP, check_unused;
+    /// A protection domain.
+    Pd("pd", uverbs_default_objects_UVERBS_OBJECT_PD) {
+        hw: rdma::pd::Pd,
+    }
+
+    /// A memory region.
+    Mr("mr", uverbs_default_objects_UVERBS_OBJECT_MR) {
+        hw: rdma::mr::Mr,
+        /// `enum ib_access_flags` of the registration.
+        access: u32,
+        pd: Owner<Pd>,
+        /// Of a region of the device's own memory.
+        dm: Option<Owner<Dm>>,
+    }
+
+    /// A memory window.
+    Mw("mw", uverbs_default_objects_UVERBS_OBJECT_MW) {
+        hw: rdma::mw::Mw,
+        pd: Owner<Pd>,
+    }
+
+    /// A completion queue.
+    Cq("cq", uverbs_default_objects_UVERBS_OBJECT_CQ) {
+        hw: rdma::cq::Cq,
+        /// Those whom `hw` reports to.
+        subscribers: Arc<Subscribers>,
+    }
+
+    /// An address handle.
+    Ah("ah", uverbs_default_objects_UVERBS_OBJECT_AH) {
+        hw: rdma::ah::Ah,
+        pd: Owner<Pd>,
+    }
+
+    /// A shared receive queue.
+    Srq("srq", uverbs_default_objects_UVERBS_OBJECT_SRQ) {
+        hw: rdma::srq::Srq,
+        pd: Owner<Pd>,
+        /// Of types that have one.
+        cq: Option<Owner<Cq>>,
+        /// Those whom `hw` reports to.
+        subscribers: Arc<Subscribers>,
+    }
+
+    /// A queue pair. It has the parents that its type asks for.
+    Qp("qp", uverbs_default_objects_UVERBS_OBJECT_QP, unless unused) {
+        hw: rdma::qp::Qp,
+        pd: Option<Owner<Pd>>,
+        send_cq: Option<Owner<Cq>>,
+        recv_cq: Option<Owner<Cq>>,
+        srq: Option<Owner<Srq>>,
+        /// Those whom `hw` reports to.
+        subscribers: Arc<Subscribers>,
+    }
+
+    /// Memory of the device.
+    Dm("dm", uverbs_default_objects_UVERBS_OBJECT_DM) {
+        hw: rdma::dm::Dm,
+    }
+
+    /// A set of counters.
+    Counters("counters", uverbs_default_objects_UVERBS_OBJECT_COUNTERS) {
+        hw: rdma::counters::Counters,
+    }
+}
+
+impl Qp {
+    /// `EBUSY` while it is attached to a multicast group.
+    fn unused(&self) -> Result {
+        if self.hw.is_attached() {
+            Err(EBUSY)
+        } else {
+            Ok(())
+        }
+    }
 }

@@ -5,6 +5,7 @@
 use super::{
     bundle::Bundle,
     device::Live,
+    dm::Dm,
     face::Face,
     pd::{
         self,
@@ -61,6 +62,15 @@ pub(crate) struct FdRange {
     pub(crate) access: u32,
 }
 
+/// A range of a piece of the device's memory, in bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct DmRange {
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+    /// `enum ib_access_flags`.
+    pub(crate) access: u32,
+}
+
 /// What a region is to be from now on.
 pub(crate) struct Change<'a> {
     /// `enum ib_mr_rereg_flags`, which tell what of `range` counts.
@@ -83,12 +93,12 @@ pub(crate) struct Keys {
     pub(crate) length: u64,
 }
 
-/// A memory region in hardware, over memory of the process that made it.
+/// A memory region in hardware, over memory of the process that made it or of the device.
 ///
 /// # Invariants
 ///
 /// `ptr` is an MR that the driver made, tracked, with `face` as its `uobject`, and counted in its
-/// PD, which the owner of this keeps.
+/// PD and device memory, which the owner of this keeps.
 pub(crate) struct Mr {
     ptr: NonNull<bindings::ib_mr>,
     face: Face,
@@ -228,6 +238,41 @@ impl Mr {
                 )
             }
         })
+    }
+
+    /// Registers memory of the device. `EINVAL` for what is not within `dm`; else errors are the
+    /// driver's.
+    pub(crate) fn register_dm(
+        live: &Live<'_>,
+        context: &UcontextRef<'_>,
+        pd: &Pd,
+        dm: &Dm,
+        range: DmRange,
+        bundle: &mut Bundle<'_>,
+    ) -> Result<Self> {
+        let register = live.ops().reg_dm_mr.ok_or(EOPNOTSUPP)?;
+        let end = range.offset.checked_add(range.length).ok_or(EINVAL)?;
+        if end > dm.length() {
+            return Err(EINVAL);
+        }
+        let mut attr = bindings::ib_dm_mr_attr {
+            length: range.length,
+            offset: range.offset,
+            access_flags: range.access,
+        };
+        let mr = Self::make(live, context, pd, bundle, |bundle| {
+            // SAFETY: All are valid for the call.
+            unsafe { register(pd.as_raw(), dm.as_raw(), &mut attr, bundle.as_raw()) }
+        })?;
+        let raw = mr.as_raw();
+        // SAFETY: A new MR, whose owner keeps the device memory.
+        unsafe {
+            (*raw).type_ = bindings::ib_mr_type_IB_MR_TYPE_DM;
+            (*raw).dm = dm.as_raw();
+        }
+        // `ib_dereg_mr_user()` counts down again.
+        dm.usecnt().add(1, Relaxed);
+        Ok(mr)
     }
 
     /// What all registrations have in common. `register` is the driver's, for this PD.

@@ -6,12 +6,10 @@ use crate::{
     abi::ah::{
         AhAttr,
         CreateAh,
-        CreateAhResp,
-        DestroyAh, //
+        CreateAhResp, //
     },
     bindings as b,
     dispatch::{
-        Attr,
         Call,
         Command,
         Method, //
@@ -34,29 +32,16 @@ use crate::{
 };
 use kernel::prelude::*;
 
-pub(super) const METHODS: &[Method] = &[Method::new(
+pub(super) const METHODS: &[Method] = &[Method::destroy::<Ah, HANDLE>(
     b::uverbs_methods_ah_UVERBS_METHOD_AH_DESTROY,
-    &[Attr::handle(HANDLE)],
-    |call| call.file.destroy::<Ah>(call.number(HANDLE)?).map(drop),
-)
-.after_removal()];
+)];
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new::<CreateAh, CreateAhResp>(
         b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_CREATE_AH,
         create,
     ),
-    Command::new::<DestroyAh, ()>(
-        b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DESTROY_AH,
-        |call| {
-            let request: DestroyAh = call.request()?;
-            call.file
-                .destroy::<Ah>(i64::from(request.ah_handle))
-                .map(drop)
-        },
-    )
-    .no_udata()
-    .after_removal(),
+    Command::destroy::<Ah>(b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DESTROY_AH),
 ];
 
 const HANDLE: u32 = b::uverbs_attrs_ah_destroy_ids_UVERBS_ATTR_DESTROY_AH_HANDLE;

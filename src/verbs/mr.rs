@@ -4,7 +4,6 @@
 
 use crate::{
     abi::mr::{
-        DeregMr,
         RegMr,
         RegMrResp,
         ReregMr,
@@ -54,16 +53,7 @@ use bindings as b;
 use kernel::prelude::*;
 
 pub(super) const METHODS: &[Method] = &[
-    Method::new(
-        b::uverbs_methods_mr_UVERBS_METHOD_MR_DESTROY,
-        &[Attr::handle(DESTROY_HANDLE)],
-        |call| {
-            call.file
-                .destroy::<Mr>(call.number(DESTROY_HANDLE)?)
-                .map(drop)
-        },
-    )
-    .after_removal(),
+    Method::destroy::<Mr, DESTROY_HANDLE>(b::uverbs_methods_mr_UVERBS_METHOD_MR_DESTROY),
     Method::new(
         b::uverbs_methods_mr_UVERBS_METHOD_QUERY_MR,
         &[
@@ -136,15 +126,8 @@ pub(super) const COMMANDS: &[Command] = &[
         register_write,
     )
     .needs(|ops| ops.reg_user_mr.is_some()),
-    Command::new::<DeregMr, ()>(b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DEREG_MR, |call| {
-        let request: DeregMr = call.request()?;
-        call.file
-            .destroy::<Mr>(i64::from(request.mr_handle))
-            .map(drop)
-    })
-    .needs(|ops| ops.dereg_mr.is_some())
-    .no_udata()
-    .after_removal(),
+    Command::destroy::<Mr>(b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DEREG_MR)
+        .needs(|ops| ops.dereg_mr.is_some()),
     Command::new::<ReregMr, ReregMrResp>(
         b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_REREG_MR,
         reregister,
@@ -356,7 +339,13 @@ fn register<'a>(
     };
     let keys = hw.keys();
     let pd = pd.owner();
-    call.create(handle, seat, Mr { hw, access, pd })?;
+    let mr = Mr {
+        hw,
+        access,
+        pd,
+        dm: None,
+    };
+    call.create(handle, seat, mr)?;
     Ok(keys)
 }
 
@@ -385,6 +374,9 @@ fn change(
     mr: &mut Mr,
     request: &ReregMr,
 ) -> Result<(Keys, Option<Owner<Pd>>)> {
+    if mr.dm.is_some() {
+        return Err(EINVAL);
+    }
     let mut flags = request.flags;
     if flags & REREG_ACCESS != 0 {
         rdma::mr::check_access(call.live()?, request.access_flags)?;

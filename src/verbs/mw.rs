@@ -5,12 +5,10 @@
 use crate::{
     abi::mw::{
         AllocMw,
-        AllocMwResp,
-        DeallocMw, //
+        AllocMwResp, //
     },
     bindings as b,
     dispatch::{
-        Attr,
         Call,
         Command,
         Method, //
@@ -27,28 +25,15 @@ use crate::{
 };
 use kernel::prelude::*;
 
-pub(super) const METHODS: &[Method] = &[Method::new(
+pub(super) const METHODS: &[Method] = &[Method::destroy::<Mw, HANDLE>(
     b::uverbs_methods_mw_UVERBS_METHOD_MW_DESTROY,
-    &[Attr::handle(HANDLE)],
-    |call| call.file.destroy::<Mw>(call.number(HANDLE)?).map(drop),
-)
-.after_removal()];
+)];
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new::<AllocMw, AllocMwResp>(b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_ALLOC_MW, alloc)
         .needs(|ops| ops.alloc_mw.is_some()),
-    Command::new::<DeallocMw, ()>(
-        b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DEALLOC_MW,
-        |call| {
-            let request: DeallocMw = call.request()?;
-            call.file
-                .destroy::<Mw>(i64::from(request.mw_handle))
-                .map(drop)
-        },
-    )
-    .needs(|ops| ops.dealloc_mw.is_some())
-    .no_udata()
-    .after_removal(),
+    Command::destroy::<Mw>(b::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DEALLOC_MW)
+        .needs(|ops| ops.dealloc_mw.is_some()),
 ];
 
 const HANDLE: u32 = b::uverbs_attrs_mw_destroy_ids_UVERBS_ATTR_DESTROY_MW_HANDLE;

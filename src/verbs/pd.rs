@@ -5,12 +5,10 @@
 use crate::{
     abi::pd::{
         AllocPd,
-        AllocPdResp,
-        DeallocPd, //
+        AllocPdResp, //
     },
     bindings,
     dispatch::{
-        Attr,
         Call,
         Command,
         Method, //
@@ -23,29 +21,16 @@ use crate::{
 };
 use kernel::prelude::*;
 
-pub(super) const METHODS: &[Method] = &[Method::new(
+pub(super) const METHODS: &[Method] = &[Method::destroy::<Pd, HANDLE>(
     bindings::uverbs_methods_pd_UVERBS_METHOD_PD_DESTROY,
-    &[Attr::handle(HANDLE)],
-    |call| call.file.destroy::<Pd>(call.number(HANDLE)?).map(drop),
-)
-.after_removal()];
+)];
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new::<AllocPd, AllocPdResp>(
         bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_ALLOC_PD,
         alloc,
     ),
-    Command::new::<DeallocPd, ()>(
-        bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DEALLOC_PD,
-        |call| {
-            let request: DeallocPd = call.request()?;
-            call.file
-                .destroy::<Pd>(i64::from(request.pd_handle))
-                .map(drop)
-        },
-    )
-    .no_udata()
-    .after_removal(),
+    Command::destroy::<Pd>(bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_DEALLOC_PD),
 ];
 
 const HANDLE: u32 = bindings::uverbs_attrs_pd_destroy_ids_UVERBS_ATTR_DESTROY_PD_HANDLE;
