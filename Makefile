@@ -132,8 +132,14 @@ clippy: ## clippy on the module; a warning fails
 	@scripts/clippy
 
 .PHONY: lint
-lint: ## shellcheck on all shell scripts
+lint: ## shellcheck on all shell scripts, and whether what is generated is up to date
 	@scripts/lint
+
+.PHONY: coverage-abi abi-table
+coverage-abi: ## implemented/total of ib_uverbs's commands and methods; fails if any is missing
+	@scripts/in-root python3 scripts/coverage-abi "$$(scripts/kernel-tree stock)"
+abi-table: ## Documentation/abi.md
+	@scripts/in-root python3 scripts/coverage-abi "$$(scripts/kernel-tree stock)" --write
 
 .PHONY: clean
 clean: ## remove build/
