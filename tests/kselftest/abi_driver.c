@@ -279,7 +279,7 @@ TEST_F(driver, region_with_bad_attributes)
 	EXPECT_EQ(0, get("mrs"));
 }
 
-TEST_F(driver, region_is_not_registered_anew)
+TEST_F(driver, region_that_the_driver_keeps)
 {
 	struct dm_mr mr = { .length = PAGE,
 			    .access = IB_UVERBS_ACCESS_ZERO_BASED };
