@@ -29,6 +29,7 @@ pub(crate) mod sink;
 pub(crate) mod srq;
 pub(crate) mod ucontext;
 pub(crate) mod ufile;
+pub(crate) mod uobject;
 pub(crate) mod watch;
 pub(crate) mod work_request;
 

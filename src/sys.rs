@@ -8,6 +8,7 @@ pub(crate) mod fasync;
 pub(crate) mod file;
 pub(crate) mod fs;
 pub(crate) mod lineup;
+pub(crate) mod mem;
 pub(crate) mod net;
 pub(crate) mod num;
 pub(crate) mod service;

@@ -300,7 +300,8 @@ impl<'a, 'b> Call<'a, 'b> {
     pub(crate) fn reserve(&self, id: Option<u32>) -> Result<Reservation<'a, Entry>> {
         // Before there is a context there are no objects.
         self.context()?;
-        let reservation = self.file.reserve()?;
+        let mut reservation = self.file.reserve()?;
+        self.bundle.offer_face(reservation.take_face());
         if let Some(id) = id {
             self.bundle
                 .put_data(self.attr(id)?, i64::from(reservation.id()))?;

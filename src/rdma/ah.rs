@@ -133,7 +133,7 @@ impl Ah {
         path: Path,
         bundle: &mut Bundle<'_>,
     ) -> Result<Self> {
-        let mut face = Face::new(live, context)?;
+        let mut face = Face::of_call(live, context, bundle)?;
         match Self::create_raw(live, &face, pd, path, bundle) {
             // INVARIANT: As made by `create_raw`.
             Ok(ptr) => Ok(Self { ptr, face }),

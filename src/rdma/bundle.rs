@@ -2,12 +2,16 @@
 
 //! `struct uverbs_attr_bundle` inside `struct bundle_priv`: one call, as drivers see it.
 
-use super::ufile::UFile;
+use super::{
+    ufile::UFile,
+    uobject::Uobject, //
+};
 use crate::{
     bindings,
     sys::user::UserAddr, //
 };
 use core::{
+    cell::Cell,
     marker::PhantomData,
     mem::{
         offset_of,
@@ -96,6 +100,8 @@ pub(crate) struct Bundle<'a> {
     keys: usize,
     count: usize,
     user_attrs: UserAddr,
+    /// Of the handle that was reserved for what the call makes.
+    face: Cell<Option<Uobject>>,
     _memory: PhantomData<&'a mut u64>,
 }
 
@@ -190,6 +196,7 @@ impl Bundle<'_> {
             keys,
             count,
             user_attrs,
+            face: Cell::new(None),
             _memory: PhantomData,
         })
     }
@@ -336,6 +343,15 @@ impl Bundle<'_> {
             bytes.truncate(0);
         }
         Ok(bytes)
+    }
+
+    /// What the next object that the call makes can have as its face.
+    pub(crate) fn offer_face(&self, face: Option<Uobject>) {
+        self.face.set(face);
+    }
+
+    pub(super) fn take_face(&self) -> Option<Uobject> {
+        self.face.take()
     }
 
     /// The context that the driver finds by `rdma_udata_to_drv_context()`.

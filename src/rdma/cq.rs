@@ -95,7 +95,7 @@ impl Cq {
         }
         attrs.check(live)?;
         let hook = Hook::new(sink)?;
-        let mut face = Face::new(live, context)?;
+        let mut face = Face::of_call(live, context, bundle)?;
         match Self::create_raw(live, create, &face, &hook, attrs, bundle) {
             // INVARIANT: As just made.
             Ok(ptr) => Ok(Self { ptr, face, hook }),

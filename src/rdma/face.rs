@@ -3,18 +3,26 @@
 //! The `struct ib_uobject` that a hardware object points to.
 //!
 //! Drivers read the context in it, and that it is there at all, which tells them that the object is
-//! user space's. It belongs to the object and lives as long, unlike the
-//! [`Handle`](super::handle::Handle)s, of which an object may have many.
+//! user space's. It lives as long as the object does, unlike the handles, of which an object may
+//! have many; mostly it is in the memory of the first one of these.
 
 use super::{
+    bundle::Bundle,
     device::Live,
-    ucontext::UcontextRef, //
+    ucontext::UcontextRef,
+    uobject::{
+        Uobject,
+        ROOM, //
+    }, //
 };
-use crate::bindings;
+use crate::{
+    bindings,
+    sys::mem, //
+};
+use core::marker::PhantomData;
 use kernel::{
     error::to_result,
-    prelude::*,
-    types::Opaque, //
+    prelude::*, //
 };
 
 const HCA_OBJECT: bindings::rdmacg_resource_type =
@@ -43,8 +51,9 @@ unsafe impl UobjectLike for bindings::ib_usrq_object {}
 ///
 /// `charged` tells whether `cg_obj` holds a charge.
 pub(crate) struct Face<T: UobjectLike = bindings::ib_uobject> {
-    uobject: Pin<KBox<Opaque<T>>>,
+    uobject: Uobject,
     charged: bool,
+    _kind: PhantomData<T>,
 }
 
 // SAFETY: Only the owner of the face changes it.
@@ -53,20 +62,33 @@ unsafe impl<T: UobjectLike> Send for Face<T> {}
 unsafe impl<T: UobjectLike> Sync for Face<T> {}
 
 impl<T: UobjectLike> Face<T> {
-    /// For an object of `context`.
+    /// For an object of `context`, in the memory of the handle that the call has reserved for it.
+    pub(crate) fn of_call(
+        live: &Live<'_>,
+        context: &UcontextRef<'_>,
+        bundle: &Bundle<'_>,
+    ) -> Result<Self> {
+        match bundle.take_face() {
+            Some(uobject) => Self::with(uobject, live, context),
+            None => Self::new(live, context),
+        }
+    }
+
+    /// For an object of `context` that has no handle of its own.
     pub(crate) fn new(live: &Live<'_>, context: &UcontextRef<'_>) -> Result<Self> {
-        let uobject = KBox::pin_init(
-            Opaque::<T>::ffi_init(|slot| {
-                // SAFETY: `slot` is valid for writes, and zeroes are a valid `T`.
-                unsafe { slot.write_bytes(0, 1) }
-            }),
-            GFP_KERNEL,
-        )?;
+        Self::with(Uobject::new()?, live, context)
+    }
+
+    fn with(uobject: Uobject, live: &Live<'_>, context: &UcontextRef<'_>) -> Result<Self> {
+        const { assert!(size_of::<T>() <= ROOM) };
         // INVARIANT: Not charged yet.
         let mut face = Self {
             uobject,
             charged: false,
+            _kind: PhantomData,
         };
+        // SAFETY: There is room for a `T`, and this is the face's own.
+        unsafe { mem::zero_behind::<T, bindings::ib_uobject>(face.as_raw()) };
         let raw = face.uobject();
         // SAFETY: By the contract of `UobjectLike`; ours alone.
         unsafe {
@@ -83,7 +105,7 @@ impl<T: UobjectLike> Face<T> {
     }
 
     pub(super) fn as_raw(&self) -> *mut T {
-        self.uobject.get()
+        self.uobject.as_raw().cast()
     }
 
     pub(super) fn uobject(&self) -> *mut bindings::ib_uobject {

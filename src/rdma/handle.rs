@@ -10,7 +10,19 @@
 //! The lock of a handle is its `usecnt`, in the way of `uverbs_try_lock_object()`: a positive number
 //! of users, or -1 for one who excludes all. It is tried, and never waited for.
 
-use super::ufile::UFile;
+mod id;
+
+use self::id::{
+    erase_id,
+    xa, //
+};
+use super::{
+    ufile::UFile,
+    uobject::{
+        Room,
+        Uobject, //
+    }, //
+};
 use crate::bindings;
 use crate::sys::num::Signed;
 use crate::sys::num::Unsigned;
@@ -24,7 +36,6 @@ use core::{
     },
 };
 use kernel::{
-    error::to_result,
     prelude::*,
     sync::{
         atomic::{
@@ -34,9 +45,10 @@ use kernel::{
             Release, //
         },
         rcu, //
-    },
-    types::Opaque, //
+    }, //
 };
+
+pub(crate) use self::id::NextId;
 
 /// The types of handles of ours: in a `struct ib_uobject` the pointer to one of these tells what it
 /// is, and that it is ours.
@@ -63,7 +75,7 @@ impl ApiObject {
 /// The allocation behind a handle.
 #[repr(C)]
 struct Memory<P> {
-    uobject: Opaque<bindings::ib_uobject>,
+    room: Room,
     payload: UnsafeCell<Option<P>>,
 }
 
@@ -92,8 +104,14 @@ impl<P> Handle<P> {
     }
 
     fn uobject(&self) -> *mut bindings::ib_uobject {
-        // SAFETY: By the type's invariant.
-        unsafe { (*self.0.as_ptr()).uobject.get() }
+        // At the beginning of the room.
+        self.0.as_ptr().cast()
+    }
+
+    /// What it is a handle of; null while that is not known.
+    fn api(&self) -> &Atomic<*mut bindings::uverbs_api_object> {
+        // SAFETY: By the type's invariant, and written atomically only.
+        unsafe { Atomic::from_ptr((&raw mut (*self.uobject()).uapi_object).cast()) }
     }
 
     fn payload(&self) -> *mut Option<P> {
@@ -201,164 +219,64 @@ fn put_object_pointer<P>(handle: &Handle<P>, object: *mut c_void) {
     unsafe { (*handle.uobject()).object = object };
 }
 
-fn xa(table: &UFile) -> *mut bindings::xarray {
-    // SAFETY: In bounds.
-    unsafe { &raw mut (*table.as_raw()).idr }
-}
-
-fn erase_id(table: &UFile, id: u32) {
-    // SAFETY: The table is initialised.
-    unsafe { bindings::xa_erase(xa(table), id as usize) };
-}
-
-/// Which id comes next, so that an id is not used again soon.
-///
-/// The next one is reserved ahead. So the node of the table that ids are taken from does not come and
-/// go with each handle.
-pub(crate) struct NextId(UnsafeCell<Next>);
-
-struct Next {
-    /// Where the search for a free id begins.
-    search: u32,
-    reserved: Option<u32>,
-}
-
-// SAFETY: Accessed under the table's lock only, in `take`.
-unsafe impl Send for NextId {}
-// SAFETY: Accessed under the table's lock only, in `take`.
-unsafe impl Sync for NextId {}
-
-impl NextId {
-    pub(crate) const fn new() -> Self {
-        Self(UnsafeCell::new(Next {
-            search: 0,
-            reserved: None,
-        }))
-    }
-
-    /// Takes the reserved id of `table`, whose own this must be, and reserves another.
-    fn take(&self, table: &UFile) -> Result<u32> {
-        let _lock = TableLock::new(table);
-        loop {
-            // SAFETY: Locked; the lock may be dropped for memory, but is held again on return.
-            let found = unsafe { reserve(table, &raw mut (*self.0.get()).search) }?;
-            // SAFETY: Locked.
-            let reserved = unsafe { &mut (*self.0.get()).reserved };
-            if let Some(id) = reserved.replace(found) {
-                return Ok(id);
-            }
-        }
-    }
-}
-
-/// Reserves a free id by an entry that nobody sees.
-///
-/// # Safety
-///
-/// The table must be locked, and `search` be guarded by that.
-unsafe fn reserve(table: &UFile, search: *mut u32) -> Result<u32> {
-    let mut id = 0;
-    let limit = bindings::xa_limit {
-        min: 0,
-        max: u32::MAX,
-    };
-    // SAFETY: By this function's contract.
-    let found = unsafe {
-        bindings::__xa_alloc_cyclic(
-            xa(table),
-            &mut id,
-            ptr::null_mut(),
-            limit,
-            search,
-            bindings::GFP_KERNEL,
-        )
-    };
-    // 1 tells that the search has wrapped round.
-    to_result(found.min(0))?;
-    Ok(id)
-}
-
-/// The lock of a table.
-struct TableLock<'a>(&'a UFile);
-
-impl<'a> TableLock<'a> {
-    fn new(table: &'a UFile) -> Self {
-        // SAFETY: The table is initialised.
-        unsafe { bindings::xa_lock(xa(table)) };
-        Self(table)
-    }
-}
-
-impl Drop for TableLock<'_> {
-    fn drop(&mut self) {
-        // SAFETY: Locked in `new`.
-        unsafe { bindings::xa_unlock(xa(self.0)) };
-    }
-}
-
-/// A handle in the making: it has an id, and nobody can see it. Undone if it is dropped.
+/// A handle in the making: it has an id and a place in the table, and is no object's yet, so that nobody
+/// finds it. Undone if it is dropped.
 pub(crate) struct Reservation<'a, P> {
     table: &'a UFile,
-    id: u32,
     handle: Handle<P>,
+    face: Option<Uobject>,
 }
 
 impl<'a, P> Reservation<'a, P> {
     /// `next` must be the table's own.
     pub(crate) fn new(table: &'a UFile, next: &NextId) -> Result<Self> {
-        let memory = KBox::new(
-            Memory {
-                uobject: Opaque::<bindings::ib_uobject>::zeroed(),
-                payload: UnsafeCell::new(None),
-            },
-            GFP_KERNEL,
-        )?;
-        // SAFETY: Not null. INVARIANT: The count is set to one below, and owned here.
-        let handle = unsafe { NonNull::new_unchecked(KBox::into_raw(memory)) };
-        // SAFETY: A new structure, ours alone.
-        unsafe {
-            let raw = (*handle.as_ptr()).uobject.get();
-            (*raw).ref_.refcount.refs.counter = 1;
-            (*raw).usecnt.counter = -1;
-            (*raw).ufile = table.as_raw();
-            bindings::INIT_LIST_HEAD(&raw mut (*raw).list);
-        }
-        let handle = Handle(handle, PhantomData);
-        let id = next.take(table)?;
-        // SAFETY: Ours alone.
-        unsafe { (*handle.uobject()).id = id.to_signed() };
-        Ok(Self { table, id, handle })
+        let memory = KBox::<Memory<P>>::new_uninit(GFP_KERNEL)?;
+        let memory = KBox::into_raw(memory).cast::<Memory<P>>();
+        // SAFETY: A new allocation, in bounds.
+        unsafe { (&raw mut (*memory).payload).write(UnsafeCell::new(None)) };
+        // One count for the handle, one for the face.
+        // SAFETY: As above.
+        let raw = unsafe { Room::init(&raw mut (*memory).room, 2) };
+        // SAFETY: One of the two counts. INVARIANT: As just initialised.
+        let handle = unsafe { Handle::from_uobject(raw) };
+        // SAFETY: The other one; a handle does not use what is the face's.
+        let face = Some(unsafe { Uobject::from_raw(raw) });
+        // SAFETY: Such are in the table.
+        let id = unsafe { next.take(table, raw.cast()) }?;
+        // SAFETY: Ours alone: whoever finds it now looks at its type only.
+        unsafe { (*raw).id = id.to_signed() };
+        Ok(Self {
+            table,
+            handle,
+            face,
+        })
     }
 
     pub(crate) fn id(&self) -> u32 {
-        self.id
+        self.handle.id()
+    }
+
+    /// For the object that is made with this handle; there is one.
+    pub(crate) fn take_face(&mut self) -> Option<Uobject> {
+        self.face.take()
     }
 
     /// Makes the handle visible, with what it holds. `object` is what C code finds in it.
-    pub(crate) fn publish(self, payload: P, object: *mut c_void, api: &'static ApiObject) {
+    pub(crate) fn publish(mut self, payload: P, object: *mut c_void, api: &'static ApiObject) {
+        drop(self.take_face());
         // SAFETY: Not visible yet, and locked exclusively.
         unsafe { *self.handle.payload() = Some(payload) };
         put_object_pointer(&self.handle, object);
-        // SAFETY: Not visible yet.
-        unsafe { (*self.handle.uobject()).uapi_object = api.as_raw() };
         self.handle.usecnt().store(0, Release);
-        let this = core::mem::ManuallyDrop::new(self);
-        // SAFETY: The table is initialised, and the id reserved, so that this needs no memory. The
-        // handle's count goes over to the table.
-        unsafe {
-            bindings::xa_store(
-                xa(this.table),
-                this.id as usize,
-                this.handle.uobject().cast(),
-                bindings::GFP_KERNEL,
-            )
-        };
+        self.handle.api().store(api.as_raw().cast_mut(), Release);
+        // The handle's count goes over to the table.
+        core::mem::forget(self);
     }
 }
 
 impl<P> Drop for Reservation<'_, P> {
     fn drop(&mut self) {
-        erase_id(self.table, self.id);
+        erase_id(self.table, self.id());
     }
 }
 
@@ -376,11 +294,13 @@ pub(crate) fn find<P>(table: &UFile, id: i64, api: &'static ApiObject) -> Result
         }
         uobject
     };
-    // SAFETY: Counted; set before it was published.
-    if unsafe { (*uobject).uapi_object } != api.as_raw() {
+    // SAFETY: Counted, and written atomically only where somebody may read it.
+    let found = unsafe { Atomic::from_ptr((&raw mut (*uobject).uapi_object).cast()) }.load(Acquire);
+    if !ptr::eq::<bindings::uverbs_api_object>(found, api.as_raw()) {
         // SAFETY: Counted above.
         unsafe { bindings::uverbs_uobject_put(uobject) };
-        return Err(EINVAL);
+        // Without a type it is not published yet.
+        return Err(if found.is_null() { ENOENT } else { EINVAL });
     }
     // SAFETY: `api` is of ours, so this is a `Memory`, and the count is this one's.
     Ok(unsafe { Handle::from_uobject(uobject) })

@@ -283,7 +283,7 @@ impl Mr {
         bundle: &mut Bundle<'_>,
         register: impl FnOnce(&mut Bundle<'_>) -> *mut bindings::ib_mr,
     ) -> Result<Self> {
-        let mut face = Face::new(live, context)?;
+        let mut face = Face::of_call(live, context, bundle)?;
         bundle.set_context_raw(face.context());
         let made = from_err_ptr(register(bundle));
         match made.and_then(|raw| NonNull::new(raw).ok_or(ENOMEM)) {

@@ -47,7 +47,7 @@ impl Mw {
         kind: u32,
         bundle: &mut Bundle<'_>,
     ) -> Result<Self> {
-        let mut face = Face::new(live, context)?;
+        let mut face = Face::of_call(live, context, bundle)?;
         match Self::alloc_raw(live, &face, pd, kind, bundle) {
             // INVARIANT: As just made.
             Ok(ptr) => Ok(Self { ptr, face }),

@@ -54,7 +54,7 @@ impl Pd {
         bundle: &mut Bundle<'_>,
     ) -> Result<Self> {
         let alloc = live.ops().alloc_pd.ok_or(EOPNOTSUPP)?;
-        let mut face = Face::new(live, context)?;
+        let mut face = Face::of_call(live, context, bundle)?;
         match Self::alloc_raw(live, alloc, &face, bundle) {
             Ok(ptr) => Ok(Self { ptr, face }),
             Err(e) => {

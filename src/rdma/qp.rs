@@ -141,7 +141,7 @@ impl Qp {
     ) -> Result<(Self, Caps)> {
         let hook = Hook::new(sink)?;
         let groups = Groups::new()?;
-        let mut face = Face::new(live, context)?;
+        let mut face = Face::of_call(live, context, bundle)?;
         init_face(&face);
         match Self::create_raw(live, &face, &hook, init, bundle) {
             // INVARIANT: As made by `create_raw`.

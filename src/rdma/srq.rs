@@ -108,7 +108,7 @@ impl Srq {
             return Err(EOPNOTSUPP);
         }
         let hook = Hook::new(sink)?;
-        let mut face = Face::new(live, context)?;
+        let mut face = Face::of_call(live, context, bundle)?;
         match Self::create_raw(&face, &hook, init, bundle) {
             // INVARIANT: As made by `create_raw`.
             Ok((ptr, attrs)) => Ok((Self { ptr, face, hook }, attrs)),
