@@ -10,12 +10,12 @@ use super::{
     ucontext::UcontextRef,
     Destroyed, //
 };
-use crate::bindings;
+use crate::{
+    bindings,
+    sys::mem, //
+};
 use core::{
-    mem::{
-        self,
-        ManuallyDrop, //
-    },
+    mem::ManuallyDrop,
     ptr::NonNull, //
 };
 use kernel::{
@@ -52,7 +52,13 @@ impl Path {
     /// The path as drivers want it, of the type that its port's protocol asks for.
     pub(super) fn to_raw(self, live: &Live<'_>) -> bindings::rdma_ah_attr {
         // SAFETY: Numbers and pointers, for which zeroes are valid.
-        let mut raw: bindings::rdma_ah_attr = unsafe { mem::zeroed() };
+        let mut raw = unsafe { mem::zeroed() };
+        self.fill(live, &mut raw);
+        raw
+    }
+
+    /// As [`Path::to_raw`], into zeroes.
+    pub(super) fn fill(&self, live: &Live<'_>, raw: &mut bindings::rdma_ah_attr) {
         let port = u32::from(self.port_num);
         // SAFETY: The device is valid, and the port one of its ports or none.
         raw.type_ = unsafe { bindings::shverbs_ah_find_type(live.as_raw(), port) };
@@ -68,8 +74,7 @@ impl Path {
             raw.grh.traffic_class = route.traffic_class;
         }
         // SAFETY: An initialised structure with its type set.
-        unsafe { bindings::shverbs_ah_set_lids(&mut raw, self.dlid, self.src_path_bits) };
-        raw
+        unsafe { bindings::shverbs_ah_set_lids(raw, self.dlid, self.src_path_bits) };
     }
 
     pub(super) fn from_raw(raw: &bindings::rdma_ah_attr) -> Self {

@@ -2,6 +2,22 @@
 
 //! Small pieces of memory.
 
+use core::mem::MaybeUninit;
+
+/// A small structure of zeroes, made as [`zero`] does.
+///
+/// # Safety
+///
+/// Zeroes must be a valid `T`.
+#[inline(always)]
+pub(crate) unsafe fn zeroed<T>() -> T {
+    let mut value = MaybeUninit::uninit();
+    // SAFETY: Valid for writes.
+    unsafe { zero(value.as_mut_ptr()) };
+    // SAFETY: All bytes are written, and by this function's contract.
+    unsafe { value.assume_init() }
+}
+
 /// Zeroes a small structure word by word: up to a few hundred bytes, a call of `memset()`, which is for
 /// any size, takes longer than the stores do.
 ///

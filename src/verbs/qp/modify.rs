@@ -30,7 +30,11 @@ use crate::{
         device::Live,
         qp::attr::Attrs, //
     },
-    sys::num::low, //
+    sys::num::{
+        low,
+        Signed,
+        Unsigned, //
+    },
 };
 use kernel::prelude::*;
 
@@ -119,13 +123,16 @@ fn modify(call: &mut Call<'_, '_>, request: ModifyQp, rate_limit: u32) -> Result
     {
         return Err(EPERM);
     }
-    let mask = relevant(qp.hw.kind(), request.attr_mask);
-    qp.hw.modify(
-        call.live()?,
-        &attrs(&request, rate_limit),
-        mask,
-        call.bundle,
-    )
+    let relevant = relevant(qp.hw.kind(), request.attr_mask);
+    let live = call.live()?;
+    let mut attrs = attrs(&request, rate_limit);
+    if request.attr_mask & mask::AV != 0 {
+        attrs.set_path(live, request.dest.into());
+    }
+    if request.attr_mask & mask::ALT_PATH != 0 {
+        attrs.set_alt_path(live, request.alt_dest.into());
+    }
+    qp.hw.modify(live, &mut attrs, relevant, call.bundle)
 }
 
 /// `EINVAL` for ports that the device has not, and for an alternate path that goes by another one
@@ -180,9 +187,9 @@ fn check_states(request: &ModifyQp) -> Result {
     Ok(())
 }
 
-/// What the request's mask names; all else is zero.
+/// What the request's mask names, but for paths; all else is zero.
 fn attrs(request: &ModifyQp, rate_limit: u32) -> Attrs {
-    let mut attrs = Attrs::default();
+    let mut attrs = Attrs::zeroed();
     let has = |bit| request.attr_mask & bit != 0;
     macro_rules! take {
         ($($bit:ident: $($field:ident),*;)*) => {$(
@@ -200,7 +207,6 @@ fn attrs(request: &ModifyQp, rate_limit: u32) -> Attrs {
         RQ_PSN: rq_psn;
         SQ_PSN: sq_psn;
         DEST_QPN: dest_qp_num;
-        ACCESS_FLAGS: qp_access_flags;
         PKEY_INDEX: pkey_index;
         EN_SQD_ASYNC_NOTIFY: en_sqd_async_notify;
         MAX_QP_RD_ATOMIC: max_rd_atomic;
@@ -215,11 +221,8 @@ fn attrs(request: &ModifyQp, rate_limit: u32) -> Attrs {
     if has(mask::RATE_LIMIT) {
         attrs.rate_limit = rate_limit;
     }
-    if has(mask::AV) {
-        attrs.path = request.dest.into();
-    }
-    if has(mask::ALT_PATH) {
-        attrs.alt_path = request.alt_dest.into();
+    if has(mask::ACCESS_FLAGS) {
+        attrs.qp_access_flags = u32::from(request.qp_access_flags).to_signed();
     }
     attrs
 }
@@ -268,13 +271,14 @@ impl From<Path> for QpDest {
 fn query(call: &mut Call<'_, '_>) -> Result {
     let request: QueryQp = call.request()?;
     let qp = call.find::<Qp>(i64::from(request.qp_handle))?;
-    let (attrs, made) = qp
+    let mut attrs = Attrs::zeroed();
+    let made = qp
         .lock::<Qp>(Right::Use)?
         .hw
-        .query(call.live()?, request.attr_mask)?;
+        .query(call.live()?, request.attr_mask, &mut attrs)?;
     call.respond(&QueryQpResp {
-        dest: attrs.path.into(),
-        alt_dest: attrs.alt_path.into(),
+        dest: attrs.path().into(),
+        alt_dest: attrs.alt_path().into(),
         max_send_wr: made.caps.max_send_wr,
         max_recv_wr: made.caps.max_recv_wr,
         max_send_sge: made.caps.max_send_sge,
@@ -284,7 +288,7 @@ fn query(call: &mut Call<'_, '_>) -> Result {
         rq_psn: attrs.rq_psn,
         sq_psn: attrs.sq_psn,
         dest_qp_num: attrs.dest_qp_num,
-        qp_access_flags: attrs.qp_access_flags,
+        qp_access_flags: attrs.qp_access_flags.to_unsigned(),
         pkey_index: attrs.pkey_index,
         alt_pkey_index: attrs.alt_pkey_index,
         qp_state: low::u8(attrs.qp_state),
@@ -383,6 +387,6 @@ mod tests {
         request.rq_psn = 2;
         let attrs = attrs(&request, 3);
         assert_eq!((attrs.qkey, attrs.rq_psn, attrs.rate_limit), (1, 0, 0));
-        assert_eq!(attrs.path.port_num, 0);
+        assert_eq!(attrs.ah_attr.port_num, 0);
     }
 }
