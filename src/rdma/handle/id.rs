@@ -140,4 +140,3 @@ impl Drop for TableLock<'_> {
         unsafe { bindings::xa_unlock(xa(self.0)) };
     }
 }
-
