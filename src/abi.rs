@@ -18,6 +18,7 @@ pub(crate) mod pd;
 pub(crate) mod post;
 pub(crate) mod qp;
 pub(crate) mod srq;
+pub(crate) mod xrcd;
 
 /// Defines structures with the layout of those in the uapi headers.
 macro_rules! wire {
@@ -85,6 +86,7 @@ const _: () = {
     assert!(size_of::<OneHandle>() == size_of::<bindings::ib_uverbs_dereg_mr>());
     assert!(size_of::<OneHandle>() == size_of::<bindings::ib_uverbs_dealloc_mw>());
     assert!(size_of::<OneHandle>() == size_of::<bindings::ib_uverbs_destroy_ah>());
+    assert!(size_of::<OneHandle>() == size_of::<bindings::ib_uverbs_close_xrcd>());
 };
 
 pub(crate) const IOCTL_ATTR_SIZE: usize = size_of::<bindings::ib_uverbs_attr>();

@@ -25,6 +25,7 @@ pub(crate) mod any;
 pub(crate) mod context;
 pub(crate) mod departure;
 pub(crate) mod device;
+pub(crate) mod domains;
 pub(crate) mod event_file;
 pub(crate) mod fd;
 pub(crate) mod file;

@@ -32,6 +32,7 @@ pub(crate) mod ufile;
 pub(crate) mod uobject;
 pub(crate) mod watch;
 pub(crate) mod work_request;
+pub(crate) mod xrcd;
 
 /// What became of an attempt to destroy hardware: on failure the owner comes back, unchanged, with
 /// the reason.

@@ -7,6 +7,7 @@ pub(crate) mod deferred;
 pub(crate) mod fasync;
 pub(crate) mod file;
 pub(crate) mod fs;
+pub(crate) mod inode;
 pub(crate) mod lineup;
 pub(crate) mod mem;
 pub(crate) mod net;

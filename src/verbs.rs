@@ -19,6 +19,7 @@ mod pd;
 mod post;
 mod qp;
 mod srq;
+mod xrcd;
 
 use crate::{
     bindings,
@@ -32,7 +33,7 @@ use crate::{
 };
 
 /// The objects of the ioctl ABI.
-static OBJECTS: [Object; 15] = [
+static OBJECTS: [Object; 16] = [
     Object::new(
         bindings::uverbs_default_objects_UVERBS_OBJECT_DEVICE,
         device::METHODS,
@@ -61,6 +62,11 @@ static OBJECTS: [Object; 15] = [
         dm::METHODS,
     )
     .needs(|ops| ops.dealloc_dm.is_some()),
+    Object::new(
+        bindings::uverbs_default_objects_UVERBS_OBJECT_XRCD,
+        xrcd::METHODS,
+    )
+    .needs(|ops| ops.dealloc_xrcd.is_some()),
     Object::new(
         bindings::uverbs_default_objects_UVERBS_OBJECT_COUNTERS,
         counters::METHODS,
@@ -106,7 +112,7 @@ static OBJECTS: [Object; 15] = [
 ];
 
 /// The commands of the write ABI, plain and extended.
-static COMMANDS: [&[Command]; 12] = [
+static COMMANDS: [&[Command]; 13] = [
     // First, as it is what takes part in data transfer.
     post::COMMANDS,
     device::COMMANDS,
@@ -120,6 +126,7 @@ static COMMANDS: [&[Command]; 12] = [
     qp::modify::COMMANDS,
     srq::COMMANDS,
     mcast::COMMANDS,
+    xrcd::COMMANDS,
 ];
 
 pub(crate) use self::post::doorbell;
@@ -151,11 +158,7 @@ pub(crate) fn command(number: u32) -> Option<&'static Command> {
 /// Whether there is a command with a number, be it one that no device here has what it needs for.
 pub(crate) fn is_known(number: u32) -> bool {
     const EXTENDED: u32 = bindings::IB_USER_VERBS_CMD_FLAG_EXTENDED;
-    const PLAIN: [u32; 3] = [
-        bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_OPEN_XRCD,
-        bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_CLOSE_XRCD,
-        bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_OPEN_QP,
-    ];
+    const PLAIN: u32 = bindings::ib_uverbs_write_cmds_IB_USER_VERBS_CMD_OPEN_QP;
     const EX: [u32; 7] = [
         bindings::IB_USER_VERBS_EX_CMD_CREATE_FLOW,
         bindings::IB_USER_VERBS_EX_CMD_DESTROY_FLOW,
@@ -166,6 +169,6 @@ pub(crate) fn is_known(number: u32) -> bool {
         bindings::IB_USER_VERBS_EX_CMD_DESTROY_RWQ_IND_TBL,
     ];
     command(number).is_some()
-        || PLAIN.contains(&number)
+        || number == PLAIN
         || (number & EXTENDED != 0 && EX.contains(&(number & !EXTENDED)))
 }

@@ -13,7 +13,8 @@ use super::{
         Mw,
         Pd,
         Qp,
-        Srq, //
+        Srq,
+        Xrcd, //
     },
     obituary::Obituary,
     owner::{
@@ -161,7 +162,7 @@ macro_rules! any {
     }
 }
 
-any!(Pd, Mr, Mw, Cq, Srq, Ah, Qp, Dm, Counters);
+any!(Pd, Mr, Mw, Cq, Srq, Ah, Qp, Dm, Counters, Xrcd);
 
 impl AnyOwner {
     /// Those who are told when it is revoked; none if that cannot be.

@@ -2,7 +2,10 @@
 
 //! A device that we serve.
 
-use super::registry::Registry;
+use super::{
+    domains::Domains,
+    registry::Registry, //
+};
 use crate::{
     rdma::device::UDevice,
     sys::net::Namespace, //
@@ -19,6 +22,8 @@ pub(crate) struct Inner {
     objects: Registry,
     #[pin]
     contexts: Registry,
+    #[pin]
+    domains: Domains,
 }
 
 impl Inner {
@@ -26,12 +31,18 @@ impl Inner {
         try_pin_init!(Self {
             objects <- Registry::new(),
             contexts <- Registry::new(),
+            domains <- Domains::new(),
         }? Error)
     }
 
     /// The objects of all contexts: one may be made from another context's.
     pub(crate) fn objects(&self) -> &Registry {
         &self.objects
+    }
+
+    /// The XRC domains that are found by an inode.
+    pub(crate) fn domains(&self) -> &Domains {
+        &self.domains
     }
 
     /// The contexts of this device.

@@ -148,6 +148,7 @@ kinds! {
         pd: Owner<Pd>,
         /// Of types that have one.
         cq: Option<Owner<Cq>>,
+        xrcd: Option<Owner<Xrcd>>,
         /// Those whom `hw` reports to.
         subscribers: Arc<Subscribers>,
     }
@@ -166,6 +167,11 @@ kinds! {
     /// Memory of the device.
     Dm("dm", uverbs_default_objects_UVERBS_OBJECT_DM) {
         hw: rdma::dm::Dm,
+    }
+
+    /// An XRC domain.
+    Xrcd("xrcd", uverbs_default_objects_UVERBS_OBJECT_XRCD) {
+        hw: rdma::xrcd::Xrcd,
     }
 
     /// A set of counters.

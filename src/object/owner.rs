@@ -434,6 +434,11 @@ impl<K: Kind> Deref for InUse<'_, K> {
 }
 
 impl<K: Kind> Weak<K> {
+    /// Whether it has no owners any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.0.owners.load(Relaxed) == 0
+    }
+
     /// Becomes an owner, if there is one.
     pub(crate) fn upgrade(&self) -> Option<Owner<K>> {
         let mut owners = self.0.owners.load(Relaxed);

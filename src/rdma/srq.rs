@@ -14,6 +14,7 @@ use super::{
         Sink, //
     },
     ucontext::UcontextRef,
+    xrcd::Xrcd,
     Destroyed, //
 };
 use crate::bindings;
@@ -60,11 +61,13 @@ impl Attrs {
 /// What an SRQ is made from.
 #[derive(Clone, Copy)]
 pub(crate) struct Init<'a> {
-    /// `enum ib_srq_type`; not `IB_SRQT_XRC`.
+    /// `enum ib_srq_type`.
     pub(crate) kind: u32,
     pub(crate) pd: &'a Pd,
     /// Of types that have one.
     pub(crate) cq: Option<&'a Cq>,
+    /// Of `IB_SRQT_XRC`.
+    pub(crate) xrcd: Option<&'a Xrcd>,
     pub(crate) attrs: Attrs,
     pub(crate) max_num_tags: u32,
 }
@@ -82,7 +85,7 @@ pub(crate) fn has_cq(kind: u32) -> bool {
 /// # Invariants
 ///
 /// `ptr` is an SRQ that the driver made, tracked, with `face` as its `uobject` and `hook` as what
-/// it reports to, and counted in its PD and CQ, which the owner of this keeps.
+/// it reports to, and counted in its PD, CQ and XRC domain, which the owner of this keeps.
 pub(crate) struct Srq {
     ptr: NonNull<bindings::ib_srq>,
     face: Face<bindings::ib_usrq_object>,
@@ -133,15 +136,16 @@ impl Srq {
             ..Default::default()
         };
         attr.ext.cq = init.cq.map_or(ptr::null_mut(), Cq::as_raw);
-        // SAFETY: The union's field for an SRQ that is not one of an XRC domain.
-        unsafe {
-            (&raw mut attr.ext.__bindgen_anon_1)
-                .cast::<u32>()
-                .write(init.max_num_tags)
-        };
+        let ext = &raw mut attr.ext.__bindgen_anon_1;
+        match init.xrcd {
+            // SAFETY: The union's field for an SRQ of an XRC domain.
+            Some(xrcd) => unsafe { ext.cast::<*mut bindings::ib_xrcd>().write(xrcd.as_raw()) },
+            // SAFETY: The union's field for other SRQs.
+            None => unsafe { ext.cast::<u32>().write(init.max_num_tags) },
+        }
         bundle.set_context_raw(face.context());
-        // SAFETY: All are valid for the call, and the face, the hook, the PD and the CQ as long as
-        // the SRQ.
+        // SAFETY: All are valid for the call, and the face, the hook, the PD, the CQ and the XRC
+        // domain as long as the SRQ.
         let raw = from_err_ptr(unsafe {
             bindings::ib_create_srq_user(init.pd.as_raw(), &mut attr, face.as_raw(), bundle.udata())
         })?;
@@ -157,6 +161,12 @@ impl Srq {
     pub(crate) fn kind(&self) -> u32 {
         // SAFETY: By the type's invariant; the type does not change.
         unsafe { (*self.as_raw()).srq_type }
+    }
+
+    /// The number that peers send to, of an SRQ of an XRC domain.
+    pub(crate) fn number(&self) -> u32 {
+        // SAFETY: By the type's invariant; the union has one field, which does not change.
+        unsafe { (*self.as_raw()).ext.__bindgen_anon_1.xrc.srq_num }
     }
 
     /// Changes what `mask` of `enum ib_srq_attr_mask` says. Errors are the driver's.

@@ -37,7 +37,8 @@ use crate::{
         kinds::{
             Cq,
             Pd,
-            Srq, //
+            Srq,
+            Xrcd, //
         },
         Right,
         Seat, //
@@ -197,6 +198,7 @@ impl From<CreateSrq> for CreateXsrq {
 struct Parents<'a> {
     pd: Found<'a>,
     cq: Option<Found<'a>>,
+    xrcd: Option<Found<'a>>,
 }
 
 /// What an SRQ is to be, however user space says so.
@@ -211,10 +213,12 @@ struct Wish {
 fn create_command(call: &mut Call<'_, '_>, request: CreateXsrq) -> Result {
     let handle = call.reserve(None)?;
     let srq_handle = handle.id();
-    // There are no XRC domains yet.
-    if request.srq_type == XRC {
-        return Err(EINVAL);
-    }
+    let xrcd = if request.srq_type == XRC {
+        let found = call.find::<Xrcd>(i64::from(request.xrcd_handle));
+        Some(found.map_err(|_| EINVAL)?)
+    } else {
+        None
+    };
     let cq = if has_cq(request.srq_type) {
         Some(call.find::<Cq>(i64::from(request.cq_handle))?)
     } else {
@@ -223,6 +227,7 @@ fn create_command(call: &mut Call<'_, '_>, request: CreateXsrq) -> Result {
     let parents = Parents {
         pd: call.find::<Pd>(i64::from(request.pd_handle))?,
         cq,
+        xrcd,
     };
     let wish = Wish {
         kind: request.srq_type,
@@ -239,12 +244,12 @@ fn create_command(call: &mut Call<'_, '_>, request: CreateXsrq) -> Result {
         user_handle: request.user_handle,
         events: call.file.data().events().default_queue(),
     };
-    let attrs = create(call, handle, &parents, wish)?;
+    let (attrs, srqn) = create(call, handle, &parents, wish)?;
     call.respond(&CreateSrqResp {
         srq_handle,
         max_wr: attrs.max_wr,
         max_sge: attrs.max_sge,
-        srqn: 0,
+        srqn: srqn.unwrap_or(0),
     })
 }
 
@@ -256,10 +261,14 @@ fn create_ioctl(call: &mut Call<'_, '_>) -> Result {
     } else {
         None
     };
-    // There are no XRC domains yet.
-    if call.has(new::XRCD) {
-        return Err(EINVAL);
-    }
+    let xrcd = if call.has(new::XRCD) {
+        if call.live()?.ops().dealloc_xrcd.is_none() {
+            return Err(EINVAL);
+        }
+        Some(call.find::<Xrcd>(call.number(new::XRCD)?)?)
+    } else {
+        None
+    };
     let files = call.file.data().events();
     let events = if call.has(new::EVENT_FD) {
         Some(files.lookup(call.number(new::EVENT_FD)?, Sort::Async)?)
@@ -267,10 +276,13 @@ fn create_ioctl(call: &mut Call<'_, '_>) -> Result {
         files.default_queue()
     };
     let kind = call.constant(new::TYPE)?;
-    let cq = match kind {
-        BASIC => None,
-        TM => Some(cq.ok_or(ENOENT)?),
-        XRC => return Err(ENOENT),
+    let (cq, xrcd) = match kind {
+        BASIC => (None, None),
+        TM => (Some(cq.ok_or(ENOENT)?), None),
+        XRC => {
+            let xrcd = Some(xrcd.ok_or(ENOENT)?);
+            (Some(cq.ok_or(ENOENT)?), xrcd)
+        }
         _ => return Err(EINVAL),
     };
     let wish = Wish {
@@ -288,21 +300,26 @@ fn create_ioctl(call: &mut Call<'_, '_>) -> Result {
         user_handle: call.read(new::USER_HANDLE)?,
         events,
     };
-    let attrs = create(call, handle, &Parents { pd, cq }, wish)?;
+    let (attrs, srqn) = create(call, handle, &Parents { pd, cq, xrcd }, wish)?;
     call.write(new::RESP_MAX_WR, &attrs.max_wr)?;
-    call.write(new::RESP_MAX_SGE, &attrs.max_sge)
+    call.write(new::RESP_MAX_SGE, &attrs.max_sge)?;
+    srqn.map_or(Ok(()), |srqn| call.write(new::RESP_SRQ_NUM, &srqn))
 }
 
-/// Makes the SRQ, and tells what it has become.
+/// Makes the SRQ, and tells what it has become, and its number if it is of an XRC domain.
 fn create<'a>(
     call: &mut Call<'a, '_>,
     handle: Reservation<'a, Entry>,
     parents: &Parents<'_>,
     wish: Wish,
-) -> Result<Attrs> {
+) -> Result<(Attrs, Option<u32>)> {
     let pd = parents.pd.lock::<Pd>(Right::Use)?;
     let cq = match &parents.cq {
         Some(cq) => Some(cq.lock::<Cq>(Right::Use)?),
+        None => None,
+    };
+    let xrcd = match &parents.xrcd {
+        Some(xrcd) => Some(xrcd.lock::<Xrcd>(Right::Use)?),
         None => None,
     };
     let seat = Seat::new()?;
@@ -313,6 +330,7 @@ fn create<'a>(
         kind: wish.kind,
         pd: &pd.hw,
         cq: cq.as_ref().map(|cq| &cq.hw),
+        xrcd: xrcd.as_ref().map(|xrcd| &xrcd.hw),
         attrs: wish.attrs,
         max_num_tags: wish.max_num_tags,
     };
@@ -323,15 +341,17 @@ fn create<'a>(
         subscribers.clone(),
         call.bundle,
     )?;
+    let number = xrcd.is_some().then(|| hw.number());
     let srq = Srq {
         hw,
         pd: pd.owner(),
         cq: cq.map(|cq| cq.owner()),
+        xrcd: xrcd.map(|xrcd| xrcd.owner()),
         subscribers,
     };
     call.create(handle, seat, srq)?;
     call.subscribe(subscribed);
-    Ok(attrs)
+    Ok((attrs, number))
 }
 
 fn modify(call: &mut Call<'_, '_>) -> Result {

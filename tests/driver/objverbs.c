@@ -4,7 +4,8 @@
  * keeps them in memory, counts them, and looks at what the verbs layer passes.
  * Its parameters tell what there is:
  *
- *	dms, mrs, counters	how many objects there are
+ *	dms, mrs, counters,	how many objects there are
+ *	xrcds, srqs
  *	wrong			how often something was not as drivers may expect
  *	bound			write 1: counters made from now on are in use;
  *				write 0: those made last are not
@@ -23,13 +24,15 @@ struct ov_context {
 #define OV_MAGIC 0x6f766563
 #define OV_DM_SIZE 65536
 
-static int dms, mrs, counters, wrong, bound, refuse;
+static int dms, mrs, counters, xrcds, srqs, wrong, bound, refuse;
 static struct ib_counters *newest;
 static struct ib_device *device;
 
 module_param(dms, int, 0444);
 module_param(mrs, int, 0444);
 module_param(counters, int, 0444);
+module_param(xrcds, int, 0444);
+module_param(srqs, int, 0444);
 module_param(wrong, int, 0444);
 module_param(refuse, int, 0644);
 
@@ -122,7 +125,7 @@ static void ov_dealloc_ucontext(struct ib_ucontext *base)
 	struct ov_context *context = container_of(base, struct ov_context, base);
 
 	expect(context->magic == OV_MAGIC, "not our context");
-	expect(!dms && !mrs && !counters, "a context goes before its objects");
+	expect(!dms && !mrs && !counters && !srqs, "a context goes before its objects");
 	context->magic = 0;
 }
 
@@ -232,6 +235,58 @@ static int ov_read_counters(struct ib_counters *from,
 	return 0;
 }
 
+static int ov_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	expect_context(udata, NULL);
+	xrcds++;
+	return 0;
+}
+
+static int ov_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	expect_context(udata, NULL);
+	expect(!atomic_read(&xrcd->usecnt), "a domain goes before its SRQs");
+	if (refuse)
+		return -EBUSY;
+	xrcds--;
+	return 0;
+}
+
+static int ov_create_cq(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
+			struct uverbs_attr_bundle *attrs)
+{
+	expect_context(&attrs->driver_udata, NULL);
+	cq->cqe = attr->cqe;
+	return 0;
+}
+
+static int ov_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
+{
+	expect_context(udata, NULL);
+	expect(!atomic_read(&cq->usecnt), "a CQ goes before its SRQs");
+	return 0;
+}
+
+static int ov_create_srq(struct ib_srq *srq, struct ib_srq_init_attr *attr,
+			 struct ib_udata *udata)
+{
+	expect_context(udata, NULL);
+	if (attr->srq_type == IB_SRQT_XRC) {
+		expect(attr->ext.xrc.xrcd && attr->ext.cq,
+		       "an XRC SRQ without its parents");
+		srq->ext.xrc.srq_num = 77;
+	}
+	srqs++;
+	return 0;
+}
+
+static int ov_destroy_srq(struct ib_srq *srq, struct ib_udata *udata)
+{
+	expect_context(udata, NULL);
+	srqs--;
+	return 0;
+}
+
 static void ov_disassociate(struct ib_ucontext *context)
 {
 }
@@ -258,7 +313,16 @@ static const struct ib_device_ops ops = {
 	.create_counters = ov_create_counters,
 	.destroy_counters = ov_destroy_counters,
 	.read_counters = ov_read_counters,
+	.alloc_xrcd = ov_alloc_xrcd,
+	.dealloc_xrcd = ov_dealloc_xrcd,
+	.create_cq = ov_create_cq,
+	.destroy_cq = ov_destroy_cq,
+	.create_srq = ov_create_srq,
+	.destroy_srq = ov_destroy_srq,
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, ov_context, base),
+	.size_ib_xrcd = sizeof(struct ib_xrcd),
+	.size_ib_cq = sizeof(struct ib_cq),
+	.size_ib_srq = sizeof(struct ib_srq),
 	.size_ib_pd = sizeof(struct ib_pd),
 	.size_ib_counters = sizeof(struct ib_counters),
 };

@@ -80,12 +80,14 @@ FIXTURE_TEARDOWN(driver)
 	if (self->fd >= 0)
 		close(self->fd);
 	/* An open file of a process that has ended is closed a moment later. */
-	for (i = 0; i < 100 && (get("dms") || get("mrs") || get("counters"));
-	     i++)
+	for (i = 0; i < 100 && (get("dms") || get("mrs") || get("counters") ||
+				get("xrcds") || get("srqs")); i++)
 		usleep(10000);
 	EXPECT_EQ(0, get("dms"));
 	EXPECT_EQ(0, get("mrs"));
 	EXPECT_EQ(0, get("counters"));
+	EXPECT_EQ(0, get("xrcds"));
+	EXPECT_EQ(0, get("srqs"));
 	EXPECT_EQ(0, get("wrong"));
 	for (i = 0; i < 100 && ret; i++) {
 		ret = syscall(SYS_delete_module, "objverbs", O_NONBLOCK);
@@ -358,6 +360,145 @@ TEST_F(driver, counters)
 	EXPECT_EQ(0, counters_destroy(self->fd, counters));
 	EXPECT_EQ(-ENOENT, counters_destroy(self->fd, counters));
 	EXPECT_EQ(1, get("counters"));
+}
+
+/* ---- XRC domains, and SRQs of them ---- */
+
+static int xrcd_open(int fd, int of, __u32 oflags, __u32 *handle)
+{
+	struct ib_uverbs_open_xrcd req = { .fd = of, .oflags = oflags };
+	struct ib_uverbs_open_xrcd_resp resp = {};
+	struct uv_call call = {
+		.command = IB_USER_VERBS_CMD_OPEN_XRCD,
+		.req = &req, .req_len = sizeof(req),
+		.resp = &resp, .resp_len = sizeof(resp),
+	};
+	int ret = uv_call(fd, UV_WRITE, &call);
+
+	*handle = resp.xrcd_handle;
+	return ret;
+}
+
+static int xrcd_close(int fd, __u32 handle)
+{
+	struct ib_uverbs_close_xrcd req = { .xrcd_handle = handle };
+	struct uv_call call = {
+		.command = IB_USER_VERBS_CMD_CLOSE_XRCD,
+		.req = &req, .req_len = sizeof(req),
+	};
+
+	return uv_call(fd, UV_WRITE, &call);
+}
+
+static int xsrq_create(int fd, __u32 pd, __u32 cq, __u32 xrcd,
+		       struct ib_uverbs_create_srq_resp *resp)
+{
+	struct ib_uverbs_create_xsrq req = {
+		.srq_type = IB_UVERBS_SRQT_XRC, .pd_handle = pd,
+		.max_wr = 1, .max_sge = 1,
+		.xrcd_handle = xrcd, .cq_handle = cq,
+	};
+	struct uv_call call = {
+		.command = IB_USER_VERBS_CMD_CREATE_XSRQ,
+		.req = &req, .req_len = sizeof(req),
+		.resp = resp, .resp_len = sizeof(*resp),
+	};
+
+	return uv_call(fd, UV_WRITE, &call);
+}
+
+static int srq_destroy(int fd, __u32 handle)
+{
+	struct ib_uverbs_destroy_srq_resp resp;
+
+	return uv_destroy_resp(fd, UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY,
+			       handle, &resp, sizeof(resp));
+}
+
+TEST_F(driver, domain_of_nobody_else)
+{
+	__u32 one, two;
+
+	ASSERT_EQ(0, xrcd_open(self->fd, -1, 0, &one));
+	ASSERT_EQ(0, xrcd_open(self->fd, -1, O_CREAT | O_EXCL, &two));
+	EXPECT_EQ(2, get("xrcds"));
+	/* ib_uverbs counts one user more then, and never closes it. */
+	if (is_shverbs()) {
+		set("refuse", "1");
+		EXPECT_EQ(-EBUSY, xrcd_close(self->fd, one));
+		set("refuse", "0");
+	}
+	EXPECT_EQ(0, xrcd_close(self->fd, one));
+	EXPECT_EQ(-ENOENT, xrcd_close(self->fd, one));
+	EXPECT_EQ(0, uv_destroy_resp(self->fd, UVERBS_OBJECT_XRCD,
+				     UVERBS_METHOD_XRCD_DESTROY, two, NULL, 0));
+	EXPECT_EQ(0, get("xrcds"));
+}
+
+TEST_F(driver, domain_of_a_file)
+{
+	int file = open("/tmp/abi_driver.xrcd", O_RDWR | O_CREAT, 0600);
+	int other = open_device();
+	__u32 one, two, num_comp;
+	__u64 core_support;
+
+	ASSERT_LE(0, file);
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, uv_get_context(other, &num_comp, &core_support));
+	EXPECT_EQ(-EBADF, xrcd_open(self->fd, 999, O_CREAT, &one));
+	/* There is none yet. */
+	EXPECT_EQ(-EAGAIN, xrcd_open(self->fd, file, 0, &one));
+	EXPECT_EQ(-EAGAIN, xrcd_open(self->fd, file, O_EXCL, &one));
+	ASSERT_EQ(0, xrcd_open(self->fd, file, O_CREAT | O_EXCL, &one));
+	EXPECT_EQ(1, get("xrcds"));
+	/* Now there is, for every file of the device. */
+	EXPECT_EQ(-EINVAL, xrcd_open(other, file, O_CREAT | O_EXCL, &two));
+	ASSERT_EQ(0, xrcd_open(other, file, 0, &two));
+	EXPECT_EQ(1, get("xrcds"));
+	/* It lives until the last has closed it. */
+	EXPECT_EQ(0, xrcd_close(self->fd, one));
+	EXPECT_EQ(1, get("xrcds"));
+	ASSERT_EQ(0, xrcd_open(self->fd, file, O_CREAT, &one));
+	EXPECT_EQ(1, get("xrcds"));
+	EXPECT_EQ(0, xrcd_close(other, two));
+	EXPECT_EQ(0, xrcd_close(self->fd, one));
+	EXPECT_EQ(0, get("xrcds"));
+	EXPECT_EQ(-EAGAIN, xrcd_open(self->fd, file, 0, &one));
+	close(other);
+	unlink("/tmp/abi_driver.xrcd");
+}
+
+TEST_F(driver, srq_of_a_domain)
+{
+	struct ib_uverbs_create_srq_resp resp = {};
+	__u32 pd, xrcd;
+	struct uv_cq cq;
+
+	ASSERT_EQ(0, uv_pd_alloc(self->fd, UV_WRITE, &pd));
+	ASSERT_EQ(0, uv_cq_create(self->fd, 16, -1, 0, &cq));
+	ASSERT_EQ(0, xrcd_open(self->fd, -1, 0, &xrcd));
+	EXPECT_EQ(-EINVAL, xsrq_create(self->fd, pd, cq.handle, pd, &resp));
+	EXPECT_EQ(-EINVAL, xsrq_create(self->fd, pd, cq.handle, ABI_NO_HANDLE,
+				       &resp));
+	ASSERT_EQ(0, xsrq_create(self->fd, pd, cq.handle, xrcd, &resp));
+	EXPECT_EQ(77, resp.srqn);
+	EXPECT_EQ(-EBUSY, xrcd_close(self->fd, xrcd));
+	EXPECT_EQ(-EBUSY, uv_pd_destroy(self->fd, pd));
+	EXPECT_EQ(0, srq_destroy(self->fd, resp.srq_handle));
+	EXPECT_EQ(0, xrcd_close(self->fd, xrcd));
+}
+
+/* The file is closed with all in it. */
+TEST_F(driver, srq_of_a_domain_goes_with_the_file)
+{
+	struct ib_uverbs_create_srq_resp resp = {};
+	__u32 pd, xrcd;
+	struct uv_cq cq;
+
+	ASSERT_EQ(0, uv_pd_alloc(self->fd, UV_WRITE, &pd));
+	ASSERT_EQ(0, uv_cq_create(self->fd, 16, -1, 0, &cq));
+	ASSERT_EQ(0, xrcd_open(self->fd, -1, 0, &xrcd));
+	ASSERT_EQ(0, xsrq_create(self->fd, pd, cq.handle, xrcd, &resp));
 }
 
 TEST_HARNESS_MAIN
