@@ -87,6 +87,7 @@ impl Client for Inner {
     fn destroy_all(device: &Device, live: &Live<'_>) {
         device.objects().kill_all(live);
         device.contexts().kill_all(live);
+        device.domains().forget();
     }
 }
 

@@ -11,6 +11,7 @@ use super::{
     },
 };
 use crate::sys::inode::Inode;
+use core::mem;
 use kernel::{
     new_mutex,
     prelude::*,
@@ -42,6 +43,12 @@ impl Domains {
         pin_init!(Self {
             known <- new_mutex!(KVec::new()),
         })
+    }
+
+    /// Forgets all, as the device goes, which their memory keeps.
+    pub(crate) fn forget(&self) {
+        let known = mem::take(&mut *self.known.lock());
+        drop(known);
     }
 
     /// The domain of an inode, if there is one: `EAGAIN` if not, and it is not to be made, `EINVAL`
