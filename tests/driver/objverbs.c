@@ -199,6 +199,14 @@ static int ov_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 	return 0;
 }
 
+static struct ib_mr *ov_rereg_user_mr(struct ib_mr *mr, int flags, u64 start,
+				      u64 length, u64 iova, int access,
+				      struct ib_pd *pd, struct ib_udata *udata)
+{
+	expect(false, "an MR of device memory is registered anew");
+	return ERR_PTR(-EIO);
+}
+
 static int ov_create_counters(struct ib_counters *new,
 			      struct uverbs_attr_bundle *attrs)
 {
@@ -310,6 +318,7 @@ static const struct ib_device_ops ops = {
 	.dealloc_dm = ov_dealloc_dm,
 	.reg_dm_mr = ov_reg_dm_mr,
 	.dereg_mr = ov_dereg_mr,
+	.rereg_user_mr = ov_rereg_user_mr,
 	.create_counters = ov_create_counters,
 	.destroy_counters = ov_destroy_counters,
 	.read_counters = ov_read_counters,

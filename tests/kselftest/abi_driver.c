@@ -281,6 +281,26 @@ TEST_F(driver, region_with_bad_attributes)
 	EXPECT_EQ(0, get("mrs"));
 }
 
+TEST_F(driver, region_is_not_registered_anew)
+{
+	struct ib_uverbs_rereg_mr req = { .flags = 4 /* IB_MR_REREG_ACCESS */ };
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct uv_call call = {
+		.command = IB_USER_VERBS_CMD_REREG_MR,
+		.req = &req, .req_len = sizeof(req),
+		.resp = &resp, .resp_len = sizeof(resp),
+	};
+	struct dm_mr mr = { .length = PAGE,
+			    .access = IB_UVERBS_ACCESS_ZERO_BASED };
+
+	ASSERT_EQ(0, uv_pd_alloc(self->fd, UV_WRITE, &mr.pd));
+	ASSERT_EQ(0, dm_alloc(self->fd, PAGE, 0, &mr.dm));
+	ASSERT_EQ(0, dm_mr_reg(self->fd, &mr));
+	req.mr_handle = mr.handle;
+	EXPECT_EQ(-EINVAL, uv_call(self->fd, UV_WRITE, &call));
+	EXPECT_EQ(1, get("mrs"));
+}
+
 TEST_F(driver, region_that_the_driver_keeps)
 {
 	struct dm_mr mr = { .length = PAGE,
