@@ -103,4 +103,9 @@ wire! {
         comp_events_reported: u32,
         async_events_reported: u32,
     }
+
+    struct CqAttrs = shverbs_cq_attrs {
+        cqe: u32,
+        reserved: u32,
+    }
 }

@@ -190,4 +190,9 @@ wire! {
         addr: u64,
         length: u64,
     }
+
+    struct QpAttrs = shverbs_qp_attrs {
+        qp_num: u32,
+        qp_type: u32,
+    }
 }

@@ -21,6 +21,11 @@ impl Backend for Rxe {
                 b::uverbs_default_objects_UVERBS_OBJECT_DEVICE,
                 b::uverbs_default_objects_UVERBS_OBJECT_PD,
                 b::uverbs_default_objects_UVERBS_OBJECT_MR,
+                b::uverbs_default_objects_UVERBS_OBJECT_MW,
+                b::uverbs_default_objects_UVERBS_OBJECT_AH,
+                b::uverbs_default_objects_UVERBS_OBJECT_CQ,
+                b::uverbs_default_objects_UVERBS_OBJECT_SRQ,
+                b::uverbs_default_objects_UVERBS_OBJECT_QP,
             ])
         }
     }

@@ -186,6 +186,7 @@ impl AnyOwner {
         Ok(match self {
             Self::Cq(cq) => Some(cq.lock(live)?.subscribers.clone()),
             Self::Qp(qp) => Some(qp.lock(live)?.subscribers.clone()),
+            Self::Srq(srq) => Some(srq.lock(live)?.subscribers.clone()),
             _ => None,
         })
     }

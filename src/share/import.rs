@@ -3,19 +3,30 @@
 //! IMPORT: an object fd becomes a handle.
 
 use crate::{
-    abi::mr::MrAttrs,
+    abi::{
+        cq::CqAttrs,
+        mr::MrAttrs,
+        qp::QpAttrs, //
+    },
     bindings as b,
     dispatch::{
         Attr,
         Call,
         Method, //
     },
+    events::Subscribed,
     object::{
+        event_file::Sort,
         fd::ObjectFd,
-        kinds::Mr,
+        kinds::{
+            Cq,
+            Mr,
+            Qp, //
+        },
         AnyOwner,
         Kind,
-        Right, //
+        Right,
+        Rights, //
     },
     sys, //
 };
@@ -32,6 +43,9 @@ pub(super) const METHOD: Method = Method::new(
         Attr::output_struct::<MrAttrs>(MR, size_of::<MrAttrs>()).optional(),
         Attr::output_min(DRIVER, 0).optional(),
         Attr::output::<u32>(FLAGS).optional(),
+        Attr::raw_fd(COMP_CHANNEL).optional(),
+        Attr::output_struct::<CqAttrs>(CQ, size_of::<CqAttrs>()).optional(),
+        Attr::output_struct::<QpAttrs>(QP, size_of::<QpAttrs>()).optional(),
     ],
     run,
 );
@@ -44,6 +58,9 @@ const RIGHTS: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_RIGHTS;
 const MR: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_MR;
 const DRIVER: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_DRIVER;
 const FLAGS: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_FLAGS;
+const COMP_CHANNEL: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_COMP_CHANNEL;
+const CQ: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_CQ;
+const QP: u32 = b::shverbs_attrs_import_SHVERBS_ATTR_IMPORT_QP;
 const REVOCABLE: u32 = b::shverbs_import_flags_SHVERBS_IMPORT_REVOCABLE;
 
 fn run(call: &mut Call<'_, '_>) -> Result {
@@ -62,13 +79,7 @@ fn run(call: &mut Call<'_, '_>) -> Result {
     } else {
         0
     };
-    let subscribed = match owner.subscribers(call.live()?)? {
-        Some(subscribers) => {
-            let events = call.file.data().events().default_queue();
-            Some(subscribers.subscribe(user_handle, None, events)?)
-        }
-        None => None,
-    };
+    let subscribed = subscribe(call, &owner, user_handle)?;
     let revocation = match owner.revocation() {
         Some(importers) => {
             let events = call.file.data().events().default_queue();
@@ -85,13 +96,7 @@ fn run(call: &mut Call<'_, '_>) -> Result {
     call.write(HANDLE, &handle.id())?;
     call.write(OBJECT_ID, &u32::from(owner.id()))?;
     call.write_if(RIGHTS, &u32::from(fd.rights()))?;
-    if call.has(MR) {
-        fd.rights().require(Right::Use)?;
-        call.write_struct(MR, &mr_attrs(call, &owner)?)?;
-    }
-    if call.has(DRIVER) {
-        call.write_bytes(DRIVER, owner.response())?;
-    }
+    describe(call, &owner, fd.rights())?;
     call.attach(handle, owner, fd.rights());
     if let Some(subscribed) = subscribed {
         call.subscribe(subscribed);
@@ -100,6 +105,64 @@ fn run(call: &mut Call<'_, '_>) -> Result {
         call.subscribe_revocation(revocation);
     }
     Ok(())
+}
+
+/// The importer's part of the object's events. `EINVAL` for a completion channel where there are no
+/// completions.
+fn subscribe(
+    call: &Call<'_, '_>,
+    owner: &AnyOwner,
+    user_handle: u64,
+) -> Result<Option<Subscribed>> {
+    let files = call.file.data().events();
+    let completions = if call.has(COMP_CHANNEL) {
+        Cq::unwrap(owner).ok_or(EINVAL)?;
+        Some(files.lookup(call.number(COMP_CHANNEL)?, Sort::Channel)?)
+    } else {
+        None
+    };
+    let subscribers = owner.subscribers(call.live()?)?;
+    subscribers
+        .map(|all| all.subscribe(user_handle, completions, files.default_queue()))
+        .transpose()
+}
+
+/// Tells what the caller wants to know of the object.
+fn describe(call: &mut Call<'_, '_>, owner: &AnyOwner, rights: Rights) -> Result {
+    if call.has(MR) || call.has(CQ) || call.has(QP) {
+        rights.require(Right::Use)?;
+    }
+    if call.has(MR) {
+        call.write_struct(MR, &mr_attrs(call, owner)?)?;
+    }
+    if call.has(CQ) {
+        call.write_struct(CQ, &cq_attrs(call, owner)?)?;
+    }
+    if call.has(QP) {
+        call.write_struct(QP, &qp_attrs(call, owner)?)?;
+    }
+    if call.has(DRIVER) {
+        call.write_bytes(DRIVER, owner.response())?;
+    }
+    Ok(())
+}
+
+/// What an importer must know of a completion queue; `ENOMSG` for other kinds.
+fn cq_attrs(call: &Call<'_, '_>, owner: &AnyOwner) -> Result<CqAttrs> {
+    let cq = Cq::unwrap(owner).ok_or(ENOMSG)?.lock(call.live()?)?;
+    Ok(CqAttrs {
+        cqe: cq.hw.cqe(),
+        reserved: 0,
+    })
+}
+
+/// What an importer must know of a queue pair; `ENOMSG` for other kinds.
+fn qp_attrs(call: &Call<'_, '_>, owner: &AnyOwner) -> Result<QpAttrs> {
+    let qp = Qp::unwrap(owner).ok_or(ENOMSG)?.lock(call.live()?)?;
+    Ok(QpAttrs {
+        qp_num: qp.hw.number(),
+        qp_type: qp.hw.kind(),
+    })
 }
 
 /// What an importer must know of a region; `ENOMSG` for other kinds.

@@ -127,6 +127,16 @@ struct shverbs_mr_attrs {
 	__u32 reserved;
 };
 
+struct shverbs_cq_attrs {
+	__u32 cqe;		/* entries it has room for */
+	__u32 reserved;
+};
+
+struct shverbs_qp_attrs {
+	__u32 qp_num;
+	__u32 qp_type;		/* enum ib_uverbs_qp_type */
+};
+
 enum shverbs_import_flags {
 	/*
 	 * It may be revoked; then the default asynchronous event file that the
@@ -147,7 +157,7 @@ enum shverbs_event_type {
  *
  * EBADF: not an object fd.  EXDEV: the object is of another device.
  * EIO: the object or its device is gone.  EINVAL: this file has no context, or
- * the fd is a context's.  EPERM: IMPORT_MR without SHVERBS_RIGHT_USE.
+ * the fd is a context's.  EPERM: IMPORT_MR, _CQ or _QP without SHVERBS_RIGHT_USE.
  */
 enum shverbs_attrs_import {
 	SHVERBS_ATTR_IMPORT_FD,		 /* in, raw fd */
@@ -162,6 +172,14 @@ enum shverbs_attrs_import {
 	 */
 	SHVERBS_ATTR_IMPORT_DRIVER,
 	SHVERBS_ATTR_IMPORT_FLAGS,	 /* out, u32, optional: enum shverbs_import_flags */
+	/*
+	 * in, raw fd, optional: a completion channel of this file, which gets this
+	 * holder's completion events, with its user handle; EINVAL on other kinds
+	 * than CQs, EBADF for another fd
+	 */
+	SHVERBS_ATTR_IMPORT_COMP_CHANNEL,
+	SHVERBS_ATTR_IMPORT_CQ,		 /* out, struct shverbs_cq_attrs, optional; ENOMSG on other kinds */
+	SHVERBS_ATTR_IMPORT_QP,		 /* out, struct shverbs_qp_attrs, optional; ENOMSG on other kinds */
 };
 
 enum shverbs_publish_flags {

@@ -222,7 +222,7 @@ fn attrs(request: &ModifyQp, rate_limit: u32) -> Attrs {
         attrs.rate_limit = rate_limit;
     }
     if has(mask::ACCESS_FLAGS) {
-        attrs.qp_access_flags = u32::from(request.qp_access_flags).to_signed();
+        attrs.qp_access_flags = request.qp_access_flags.to_signed();
     }
     attrs
 }
