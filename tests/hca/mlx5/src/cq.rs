@@ -4,7 +4,7 @@
 
 use crate::event::{self, kind};
 use crate::hca::Hca;
-use crate::ifc::{cqc, create_cq_in};
+use crate::ifc::{cqc, create_cq_in, modify_cq_in};
 use crate::ring::Ring;
 use bus::bytes::{be32, byte, put_be16, put_be32, put_byte};
 use bus::Bus;
@@ -24,6 +24,7 @@ pub mod opcode {
     pub const SEND: u8 = 2;
     pub const SEND_IMMEDIATE: u8 = 3;
     pub const SEND_INVALIDATE: u8 = 4;
+    pub const RESIZED: u8 = 5;
     pub const REQUEST_ERROR: u8 = 13;
     pub const RESPONSE_ERROR: u8 = 14;
 }
@@ -88,6 +89,20 @@ impl Cq {
             armed: Armed::No,
             failed: false,
         }
+    }
+
+    /// From a MODIFY_CQ on, entries go to another ring, at the indices that
+    /// follow those of the old one.
+    fn move_to(&mut self, input: &[u8]) {
+        let context = modify_cq_in::CQ_CONTEXT.part(input);
+        let list = input.get(modify_cq_in::BYTES..).unwrap_or_default();
+        self.ring = Ring::new(
+            list,
+            cqc::LOG_PAGE_SIZE.get32(context),
+            cqc::PAGE_OFFSET.get32(context),
+        );
+        self.log_size = cqc::LOG_CQ_SIZE.get32(context).min(22);
+        self.stride = ENTRY << cqc::CQE_SZ.get(context).min(1);
     }
 
     /// Whether there is no room; a record that cannot be read does not say so.
@@ -198,6 +213,17 @@ impl Hca {
         self.counts.completions += 1;
         if cq.armed == Armed::Any || cq.armed == Armed::Solicited && solicited {
             self.notify(bus, cqn);
+        }
+    }
+
+    /// A ring is replaced by another one. The last entry of the old one says so;
+    /// software copies those before it, if it has not taken them.
+    pub(crate) fn resize_cq(&mut self, bus: &mut Bus, cqn: u32, input: &[u8]) {
+        let mut last = [0; 64];
+        put_byte(&mut last, 0x3f, opcode::RESIZED << 4);
+        self.put_cqe(bus, cqn, last, false);
+        if let Some(cq) = self.cqs.get_mut(cqn) {
+            cq.move_to(input);
         }
     }
 

@@ -72,7 +72,7 @@ impl Hca {
             return false;
         }
         let Some(head) = qp.read_block(bus, qp.sent) else {
-            self.qp_fatal(bus, qpn, kind::WQ_FATAL);
+            self.queue_fatal(bus, qpn);
             return false;
         };
         let size = wqe::size(&head);
@@ -89,7 +89,7 @@ impl Hca {
         let wqe = Wqe(bytes);
         if blocks > posted {
             // Software has not posted all of it.
-            self.qp_fatal(bus, qpn, kind::WQ_FATAL);
+            self.queue_fatal(bus, qpn);
             return false;
         }
         if in_error {
@@ -210,17 +210,21 @@ impl Hca {
         }
     }
 
-    /// A QP goes to its error state and the guest is told by an event. What
-    /// cannot be read of its queue is not flushed.
+    /// A QP goes to its error state and the guest is told by an event.
     pub(crate) fn qp_fatal(&mut self, bus: &mut Bus, qpn: u32, kind: u8) {
+        self.qp_to_error(bus, qpn);
+        self.event(bus, kind, event::of_queue(kind, qpn, false));
+    }
+
+    /// A send queue makes no sense, so that nothing of it can be flushed.
+    fn queue_fatal(&mut self, bus: &mut Bus, qpn: u32) {
         let Some(qp) = self.qps.get_mut(qpn) else {
             return;
         };
-        qp.state = State::Error;
-        if kind != kind::WQ_FATAL {
-            self.qp_to_error(bus, qpn);
+        if std::mem::replace(&mut qp.state, State::Error) != State::Error {
+            let entry = event::of_queue(kind::WQ_FATAL, qpn, false);
+            self.event(bus, kind::WQ_FATAL, entry);
         }
-        self.event(bus, kind, event::of_queue(kind, qpn, false));
     }
 
     /// A receive that is posted to a QP in error rings no doorbell, so these

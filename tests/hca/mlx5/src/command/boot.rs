@@ -46,6 +46,7 @@ const GENERAL_CAPABILITIES: &[(Field, u64)] = &[
     (cmd_hca_cap::LOG_MAX_QP, 17),
     (cmd_hca_cap::LOG_MAX_QP_SZ, 15),
     (cmd_hca_cap::LOG_MAX_CQ, 15),
+    (cmd_hca_cap::CQ_RESIZE, 1),
     (cmd_hca_cap::LOG_MAX_CQ_SZ, 20),
     (cmd_hca_cap::LOG_MAX_SRQ, 15),
     (cmd_hca_cap::LOG_MAX_SRQ_SZ, 15),

@@ -179,19 +179,17 @@ impl Hca {
         if !matches!(call.uid, 0 | SHARED) && call.opcode != op::DESTROY_UCTX {
             self.uctxs.check(call.uid.into(), 0)?;
         }
-        let families = [
-            Self::boot_command,
-            Self::port_command,
-            Self::domain_command,
-            Self::queue_command,
-        ];
+        let families = [Self::boot_command, Self::port_command, Self::domain_command];
         for family in families {
             match family(self, call, reply) {
                 Err(Status::BadOperation) => {}
                 result => return result,
             }
         }
-        let result = self.transport_command(bus, call, reply);
+        let result = match self.queue_command(bus, call, reply) {
+            Err(Status::BadOperation) => self.transport_command(bus, call, reply),
+            result => result,
+        };
         if result == Err(Status::BadOperation) {
             self.counts.unknown_commands += 1;
         }
@@ -233,8 +231,8 @@ mod tests {
         let mut input = vec![0; 512];
         let context = create_qp_in::QPC.part_mut(&mut input);
         qpc::PD.set(context, pd);
-        // An XRC target has no completions of its own.
-        qpc::ST.set(context, 3);
+        // QP 1 of a port: its CQs are not looked at.
+        qpc::ST.set(context, 8);
         qpc::RQ_TYPE.set(context, 3);
         put_be16(&mut input, 0, op::CREATE_QP);
         put_be16(&mut input, 2, uid);

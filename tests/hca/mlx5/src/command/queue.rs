@@ -14,12 +14,18 @@ use crate::ifc::{
 };
 use crate::qp::Receives;
 use crate::srq::Srq;
+use bus::Bus;
 
-/// MODIFY_CQ with this modifier is a resize, which the model does not have.
+/// MODIFY_CQ with this modifier gives another ring.
 const RESIZE: u16 = 1;
 
 impl Hca {
-    pub(super) fn queue_command(&mut self, call: &Call, reply: &mut Reply) -> Result {
+    pub(super) fn queue_command(
+        &mut self,
+        bus: &mut Bus,
+        call: &Call,
+        reply: &mut Reply,
+    ) -> Result {
         match call.opcode {
             op::CREATE_EQ => {
                 long_enough(call, create_eq_in::BYTES)?;
@@ -40,10 +46,14 @@ impl Hca {
                 let cqn = self.cqs.insert(call.uid, cq)?;
                 reply.set(create_cq_out::CQN, cqn);
             }
-            op::MODIFY_CQ if call.modifier == RESIZE => return Err(Status::BadParameter),
             op::MODIFY_CQ => {
-                // Moderation: there is nothing to moderate.
-                self.cqs.check(call.get(modify_cq_in::CQN), call.uid)?;
+                let cqn = call.get(modify_cq_in::CQN);
+                self.cqs.check(cqn, call.uid)?;
+                // Else it is moderation: there is nothing to moderate.
+                if call.modifier == RESIZE {
+                    long_enough(call, modify_cq_in::BYTES)?;
+                    self.resize_cq(bus, cqn, &call.input);
+                }
             }
             op::DESTROY_CQ => {
                 let cqn = call.get(destroy_cq_in::CQN);

@@ -80,8 +80,11 @@ impl Hca {
         let qp = Qp::parse(&call.input);
         let service = qp.service().ok_or(Status::BadParameter)?;
         // A QP that only changes keys is in no domain.
-        if service != Service::Registration {
-            self.pds.check(qp.domain(), call.uid)?;
+        match service {
+            Service::Registration => {}
+            // An XRC initiator is the driver's, whoever's its domain is.
+            Service::Extended => drop(self.pds.queried(qp.domain(), call.uid)?),
+            _ => self.pds.check(qp.domain(), call.uid)?,
         }
         // Those of XRC and of special QPs that are not used are the driver's own.
         if matches!(
